@@ -319,7 +319,8 @@ struct weft_hybrid_run {
     uint32_t replica_classes; // replicas (ranks of context and data) that were played
     uint64_t event_count;     // of the engine
 };
-// Messages of one iteration at most, after folding; about a microsecond of one core each.
+// Messages of one iteration at most, after folding; about a microsecond of one core each. Where a
+// message is divided over several paths, their flows count.
 #define WEFT_HYBRID_MESSAGES_MAX (1u << 23)
 // Plays one iteration of a hybrid strategy on a network, which need not be the study's, in the flow
 // engine as weft_sim_run_jobs plays its task graph; replicas that are equal on that network are

@@ -4,6 +4,21 @@
 
 #include "plan/demand/tour.h"
 
+// How many messages may be played: one that is divided over several paths is a flow on each. The
+// first server's paths to all others stand for all pairs.
+static uint64_t messages_max(const struct weft_network *network)
+{
+    uint64_t paths = 0;
+    uint32_t others = network->fabric.server_count - 1;
+    if (network->routes.spread != WEFT_SPREAD_SPLIT || others == 0) {
+        return WEFT_HYBRID_MESSAGES_MAX;
+    }
+    for (uint32_t to = 1; to <= others; to++) {
+        paths += weft_routes_path_count(&network->routes, 0, to);
+    }
+    return WEFT_HYBRID_MESSAGES_MAX * (uint64_t)others / paths;
+}
+
 bool weft_plan_play_hybrid(struct weft_hybrid_run *run, const struct weft_strategy *strategy,
                            const struct weft_study *study, const struct weft_network *network,
                            const struct weft_sim_options *options,
@@ -18,7 +33,7 @@ bool weft_plan_play_hybrid(struct weft_hybrid_run *run, const struct weft_strate
     bool folds =
         !options->unfolded && options->engine == WEFT_ENGINE_FLOW && options->circuits == NULL;
     if (!(folds
-              ? weft_strategy_fold(&folded, strategy, study, &own, WEFT_HYBRID_MESSAGES_MAX, &inner)
+              ? weft_strategy_fold(&folded, strategy, study, &own, messages_max(&own), &inner)
               : weft_strategy_taskgraph(&folded.graph, strategy, study, &kept, inner.scratch,
                                         inner.error))) {
         return false;

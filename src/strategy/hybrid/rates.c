@@ -87,11 +87,13 @@ static void carry(struct gauge *gauge, uint32_t source, uint32_t target, uint64_
         end = begin + 1;
         gauge->drawn = true;
     }
+    bool stated = !picks && routes->kind == WEFT_ROUTES_TABLE; // else all weigh the same
+    double weight = 1.0 / (end - begin);
     for (uint32_t p = begin; p < end; p++) {
-        double weight = 0;
-        uint32_t hops = weft_routes_path(routes, source, target, p, gauge->links, &weight);
+        uint32_t hops =
+            weft_routes_path(routes, source, target, p, gauge->links, stated ? &weight : NULL);
         for (uint32_t h = 0; h < hops; h++) {
-            gauge->load_bytes[gauge->links[h]] += bytes * (picks ? 1 : weight);
+            gauge->load_bytes[gauge->links[h]] += bytes * weight;
         }
     }
 }
