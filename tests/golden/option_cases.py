@@ -52,6 +52,7 @@ VALUES = {
     "accelerator": ["B200"],
     "groups": ["groups.json"],
     # bills of fabrics
+    "algorithm": ["double-tree", "ring"],
     "cabling": ["cables.csv"],
     "csv": [None],
     "rack-servers": ["2"],

@@ -20,6 +20,13 @@ for how in "" --one-port "--balance hash"; do
     weft simulate allreduce:1GB --fabric leaf-spine --servers 16 --degree 4 --rate 100Gbps $how \
         --json | grep completion_s
 done
+# Trees are quicker where rounds of rings are mostly latency: 2 * 8 of 16 servers' messages at most.
+for size in 1kB 100MB; do
+    for algorithm in best ring double-tree; do
+        weft simulate allreduce:$size --servers 16 --rate 400Gbps --algorithm $algorithm --json |
+            grep -E 'algorithm|completion'
+    done
+done
 # Ranks that are accelerators: closed forms are in oracle-scale_up.
 for fabric in ideal fat-tree clos leaf-spine rail-only torus-2d ring multi-plane dual-plane \
     dual-tor dragonfly dragonfly:2x8x4; do
@@ -79,3 +86,6 @@ poisson 7 > two
 poisson 8 > three
 cmp one two && echo same
 cmp -s one three || echo different
+try weft simulate alltoall:1MB --servers 24 --rate 400Gbps --algorithm ring
+try weft simulate allreduce:1MB --servers 2 --rate 400Gbps --algorithm double-tree
+try weft simulate allreduce:1MB --servers 24 --rate 400Gbps --algorithm double-tree --one-port

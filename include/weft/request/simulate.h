@@ -59,6 +59,13 @@ struct weft_request_records {
     uint64_t every_ps; // between samples; 0 = 10 us
 };
 
+// How a collective in words runs between servers.
+enum weft_simulate_algorithm {
+    WEFT_SIMULATE_BEST,  // the quicker of the others, played as a fluid
+    WEFT_SIMULATE_RINGS, // on all ports
+    WEFT_SIMULATE_TREES, // AllReduces of three servers and more by double binary trees
+};
+
 struct weft_simulate_request {
     const char *const *loads; // files of jobs; or one snapshot; or one pattern of flows
     uint32_t load_count;      // 0: the job that the plan holds
@@ -68,6 +75,7 @@ struct weft_simulate_request {
     struct weft_fabric_options shape;      // radix and oversubscription
     struct weft_request_scale_up scale_up; // of patterns alone
     bool one_port; // of collectives among them: one ring over all ranks in order
+    enum weft_simulate_algorithm algorithm; // of collectives among them
     struct weft_request_hardware hardware;
     struct weft_request_trace trace;
     struct weft_request_packets packets;
@@ -141,6 +149,7 @@ struct weft_simulated_records {
 struct weft_simulate_result {
     enum weft_simulate_kind kind;
     const char *load;                   // the first; NULL where the plan brought the job
+    const char *algorithm;              // of a collective in words: "ring", "double-tree"; or NULL
     const char *fabric;                 // its name
     const struct weft_network *network; // NULL for a snapshot
     uint32_t accelerators; // of a server, that are the network's servers; 1: those are servers

@@ -6,6 +6,8 @@
 #include "simulate.h"
 #include "weft/report.h"
 
+#include <string.h>
+
 static bool is_packet(const struct weft_simulate_result *result)
 {
     return result->options.engine == WEFT_ENGINE_PACKET;
@@ -101,7 +103,8 @@ static void print_flows(struct cli *cli, const struct weft_simulate_result *resu
 {
     char unit[WEFT_UNIT_TEXT];
     print_headline(cli, result);
-    cli_say(cli, "%s\n", result->load);
+    bool trees = result->algorithm != NULL && strcmp(result->algorithm, "ring") != 0;
+    cli_say(cli, "%s%s%s\n", result->load, trees ? ", by " : "", trees ? result->algorithm : "");
     cli_say(cli, "completion  %s\n", weft_show_time(unit, result->sim.end_ps));
     if (repeats(result)) {
         cli_say(cli, "iteration   mean %s", weft_show_time(unit, result->jobs[0].iteration_ps));

@@ -32,6 +32,7 @@ enum {
     KEY_SCALE_UP_RATE,
     KEY_SCALE_UP_LATENCY,
     KEY_ONE_PORT,
+    KEY_ALGORITHM,
 };
 
 static const struct argp_option options[] = {
@@ -79,6 +80,8 @@ static const struct argp_option options[] = {
      "from one accelerator of a server to another (a link's)", 0},
     {"one-port", KEY_ONE_PORT, NULL, 0,
      "collectives: one ring over all ranks in order, which keeps one port of a server busy", 0},
+    {"algorithm", KEY_ALGORITHM, "A", 0,
+     "collectives, between servers: ring, double-tree or best, the quicker of the two (best)", 0},
     {0},
 };
 
@@ -190,7 +193,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     default:
         break;
     }
-    if (key < KEY_FABRIC || key > KEY_ONE_PORT) {
+    if (key < KEY_FABRIC || key > KEY_ALGORITHM) {
         return ARGP_ERR_UNKNOWN;
     }
     const struct cli_parameters parameters = {request, weft_simulate_parameters[0].rows,

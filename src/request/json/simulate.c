@@ -110,6 +110,9 @@ static json_t *flows_object(const struct weft_simulate_result *result)
 {
     json_t *object = begin(result);
     weft_set_text(object, "pattern", result->load);
+    if (result->algorithm != NULL) {
+        weft_set_text(object, "algorithm", result->algorithm);
+    }
     weft_set_real(object, "completion_s", weft_seconds(result->sim.end_ps));
     if (repeats(result)) {
         weft_set_count(object, "iterations", result->options.iterations);

@@ -50,7 +50,9 @@ static bool play_collective(struct simulation *simulation, const struct weft_flo
     struct weft_sim_job *job = WEFT_NEW(base->arena, struct weft_sim_job, 1);
     const struct patterns_ranks ranks = ranks_of(simulation);
     if (!simulation_time_jobs(simulation, 1) ||
-        !patterns_build_collective(graph, spec, &ranks, base->arena, base->scratch, base->error)) {
+        !patterns_build_collective(graph, spec, &ranks, base->arena, base->scratch, base->error) ||
+        !simulation_choose_trees(graph, simulation,
+                                 ranks.server_rate_Bps / ranks.accelerators)) {
         return false;
     }
     job->graph = graph;
@@ -148,6 +150,13 @@ bool simulation_play_flows(struct simulation *simulation, const struct weft_flow
     if (request->one_port && !is_job) {
         return weft_fail(base->error, WEFT_USAGE,
                          "{one-port} is for a collective (allreduce:1GB), not for '%.60s'",
+                         simulation->loads[0]);
+    }
+    if (request->algorithm != WEFT_SIMULATE_BEST &&
+        (request->one_port || spec->kind != WEFT_FLOWS_ALLREDUCE)) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "{algorithm} is for an AllReduce on all ports (allreduce:1GB, without "
+                         "{one-port}), not for '%.60s'",
                          simulation->loads[0]);
     }
     simulation->options.seed = base->seed;

@@ -96,6 +96,9 @@ static bool read_sharing(void *field, const struct weft_parameter *parameter, co
 }
 
 #define FIELD(path) offsetof(struct weft_simulate_request, path)
+static const char *const algorithms[] = {"best", "ring", "double-tree", NULL};
+_Static_assert(sizeof(enum weft_simulate_algorithm) == sizeof(uint32_t), "weft_read_word writes it");
+
 static const struct weft_parameter own_rows[] = {
     {"fabric", weft_read_text, FIELD(fabric), 0, 0, NULL},
     {"plan", weft_read_text, FIELD(plan_path), 0, 0, NULL},
@@ -113,6 +116,7 @@ static const struct weft_parameter own_rows[] = {
     {"scale-up-rate", weft_read_given_rate, FIELD(scale_up.rate), 0, 0, NULL},
     {"scale-up-latency", weft_read_given_time, FIELD(scale_up.latency), 0, 0, NULL},
     {"one-port", NULL, FIELD(one_port), 0, 0, NULL},
+    {"algorithm", weft_read_word, FIELD(algorithm), 0, 0, algorithms},
 };
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])

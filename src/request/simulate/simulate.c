@@ -82,6 +82,7 @@ static bool refuse_scale_up(const struct weft_simulate_request *request, const c
         {request->scale_up.rate.given, "scale-up-rate"},
         {request->scale_up.latency.given, "scale-up-latency"},
         {request->one_port, "one-port"},
+        {request->algorithm != WEFT_SIMULATE_BEST, "algorithm"},
         {NULL},
     };
     return weft_refuse_stated(rows, error, "is for flows in words (allreduce:1GB), not for '%.60s'",

@@ -4,7 +4,8 @@
 
 // A simulation under way, which the steps of the request fill one after the other.
 //
-//   simulate.c ──► jobs.c, flows.c, shared.c ──► network.c, timing.c, records.c ──► outcome.c
+//   simulate.c ──► jobs.c, flows.c, shared.c ──► network.c, timing.c, trees.c, records.c ──►
+//   outcome.c
 
 #include "weft/plan.h"
 #include "weft/request/simulate.h"
@@ -30,6 +31,10 @@ struct simulation {
 struct weft_flows_spec;
 bool simulation_play_flows(struct simulation *simulation, const struct weft_flows_spec *spec)
     WEFT_MUST_USE;
+// Puts trees in the place of a collective's rings where they are quicker; what a member can send at
+// says when that is looked at.
+bool simulation_choose_trees(struct weft_taskgraph *graph, struct simulation *simulation,
+                             double member_rate_Bps) WEFT_MUST_USE;
 bool simulation_play_jobs(struct simulation *simulation) WEFT_MUST_USE;
 bool simulation_play_snapshot(struct simulation *simulation) WEFT_MUST_USE;
 
