@@ -51,6 +51,15 @@ struct weft_graph_hops {
 struct weft_graph_hops weft_graph_all_hops(uint16_t *distance, const struct weft_graph *graph,
                                            struct weft_arena scratch);
 
+// ---- cycles ----
+
+// Hamiltonian cycles of an undirected graph (each edge an arc each way) that share no edge, `most`
+// of them or as many as were found: cycle c is cycles[c*n .. c*n+n-1]. None where n < 3. In random
+// regular graphs of degree d that is d/2, rounded down, up to some thousand nodes. At most about a
+// second; the same generator gives the same cycles.
+uint32_t weft_graph_disjoint_cycles(uint32_t *cycles, const struct weft_graph *graph, uint32_t most,
+                                    struct weft_rng *rng, struct weft_arena scratch) WEFT_MUST_USE;
+
 // ---- paths ----
 
 // Least cost from `source` to every node under arc costs >= 0 (Dijkstra 1959, binary heap):

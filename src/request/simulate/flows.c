@@ -6,6 +6,34 @@
 
 #include "request/simulate/patterns.h"
 #include "request/simulate/simulation.h"
+#include "weft/graph.h"
+
+// A random graph of servers is Hamiltonian cycles that share no cable, as many as half its ports
+// where they are found, which collectives go along both ways.
+static void find_cycles(struct patterns_ranks *ranks, const struct weft_fabric *fabric,
+                        const struct simulation *simulation)
+{
+    const struct weft_environment *base = &simulation->environment->base;
+    uint32_t n = fabric->server_count;
+    uint32_t most = simulation->cluster.degree / 2;
+    struct weft_arena scratch = base->scratch;
+    uint32_t *tails = WEFT_NEW_RAW(&scratch, uint32_t, fabric->link_count);
+    uint32_t *heads = WEFT_NEW_RAW(&scratch, uint32_t, fabric->link_count);
+    uint32_t count = 0;
+    for (uint32_t e = 0; e < fabric->link_count; e++) {
+        if (fabric->links[e].from < n && fabric->links[e].to < n) {
+            tails[count] = fabric->links[e].from;
+            heads[count++] = fabric->links[e].to;
+        }
+    }
+    struct weft_graph graph;
+    weft_graph_build(&graph, n, tails, heads, count, &scratch);
+    struct weft_rng rng = weft_rng_stream(base->seed, n);
+    uint32_t *cycles = WEFT_NEW_RAW(base->arena, uint32_t, (size_t)n * most + 1);
+    ranks->cycle_count = weft_graph_disjoint_cycles(cycles, &graph, most, &rng, scratch);
+    ranks->cycles = cycles;
+    ranks->ways = ranks->cycle_count > 0 ? 2 * ranks->cycle_count : 1;
+}
 
 // Who takes part, on the network that was built.
 static struct patterns_ranks ranks_of(const struct simulation *simulation)
@@ -29,6 +57,9 @@ static struct patterns_ranks ranks_of(const struct simulation *simulation)
         ranks.ways = 1;
     }
     ranks.sides[0] = ranks.servers;
+    if (routes->kind == WEFT_ROUTES_SHORTEST && !simulation->request->one_port) {
+        find_cycles(&ranks, routes->fabric, simulation);
+    }
     if (routes->kind == WEFT_ROUTES_TORUS && !simulation->request->one_port) {
         ranks.dimensions = 0;
         for (uint32_t i = 0; i < 3; i++) {

@@ -253,13 +253,15 @@ static uint32_t add_barrier(struct drafting *drafting)
     return drafting->task_count++;
 }
 
-// The members of a group in the order of their ring: from rank `first` in steps, or the way back.
+// The members of a group in the order of their ring: from rank `first` in steps, or the way back;
+// with a cycle in its order.
 static void add_group(struct drafting *drafting, const struct level *level, uint32_t first,
-                      uint32_t step, uint32_t size, bool back)
+                      uint32_t step, uint32_t size, bool back, const uint32_t *cycle)
 {
     uint32_t *members = WEFT_NEW_RAW(drafting->arena, uint32_t, size);
     for (uint32_t i = 0; i < size; i++) {
-        members[i] = first + (back ? (size - i) % size : i) * step;
+        uint32_t place = back ? (size - i) % size : i;
+        members[i] = first + (cycle != NULL ? cycle[place] : place) * step;
     }
     drafting->tasks[drafting->task_count++] = (struct weft_task){
         .kind = level->kind,
@@ -281,7 +283,7 @@ static uint32_t add_level(struct drafting *drafting, const struct level *level, 
     uint32_t first = drafting->task_count;
     if (level->dimension == INSIDE) {
         for (uint32_t s = 0; s < ranks->servers; s++) {
-            add_group(drafting, level, s * a, 1, a, false);
+            add_group(drafting, level, s * a, 1, a, false, NULL);
         }
     } else {
         uint32_t stride = 1;
@@ -289,10 +291,13 @@ static uint32_t add_level(struct drafting *drafting, const struct level *level, 
             stride *= ranks->sides[i];
         }
         uint32_t side = ranks->sides[level->dimension];
-        bool back = lane / ranks->dimensions % ranks->ways == 1;
+        uint32_t way = lane / ranks->dimensions % ranks->ways;
+        bool back = way % 2 == 1;
+        const uint32_t *cycle =
+            ranks->cycle_count > 0 ? ranks->cycles + (size_t)way / 2 * ranks->servers : NULL;
         for (uint32_t s = 0; s < ranks->servers; s++) {
             if (s / stride % side == 0) {
-                add_group(drafting, level, s * a + lane % a, stride * a, side, back);
+                add_group(drafting, level, s * a + lane % a, stride * a, side, back, cycle);
             }
         }
     }

@@ -22,6 +22,10 @@ struct patterns_ranks {
     uint32_t dimensions;
     uint32_t sides[3];
     uint32_t ways;
+    // Orders of the servers in which neighbors are joined by links of their own, one behind the
+    // other; lanes go along them in turn. 0: in the order of the grid.
+    uint32_t cycle_count;
+    const uint32_t *cycles;
 };
 
 // The flows of kinds that are no collective of task graphs, in order of start. ALLTOALL of
