@@ -378,6 +378,20 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
                           const struct weft_study *study, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
 
+// Exchanges of a strategy between servers: groups of collectives, and sends of the pipeline.
+struct weft_hybrid_rails {
+    uint64_t exchanges; // that reach over servers
+    uint64_t crossing;  // of them those that leave their rail
+    const char *crosses; // the first kind that does ("sends of the pipeline"); NULL: none does
+};
+// Looks at every group and every send: accelerators of one place in their servers are a rail, or as
+// many neighbors as share a NIC where the cluster has fewer. A collective keeps to its rails where
+// each of its servers holds members of the same places. Fails as weft_hybrid_estimate does.
+// O(accelerators).
+bool weft_hybrid_survey_rails(struct weft_hybrid_rails *rails, const struct weft_hybrid *hybrid,
+                              const struct weft_study *study, struct weft_arena scratch,
+                              struct weft_error *error) WEFT_MUST_USE;
+
 // The compute_efficiency of the study's stack with which the estimate of the strategy is an
 // iteration that was measured, within a millionth; all other constants stay. Fails as
 // weft_hybrid_estimate does, and with INPUT where no share gives that time: it is below what

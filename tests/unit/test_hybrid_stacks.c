@@ -4,7 +4,8 @@
 //
 // Mutations it failed with: the send left out of the sender's time; (pp/2 - 1) as pp - 1; a window
 // that counts masked keys; two sums in a parallel block; fragmentation left out; the chance of a
-// slow server not to the power of the servers.
+// slow server not to the power of the servers; places of a group compared with those of its first
+// member alone; sends of a last stage counted without interleaving.
 
 #include "hybrid_case.h"
 
@@ -43,6 +44,47 @@ static void rebuild(const struct weft_transformer *stack)
     const struct weft_model_head head = {model.name, model.source, model.batch};
     if (!weft_model_build_transformer(&model, &head, stack, &arena, &error)) {
         fail_msg("%s", error.message);
+    }
+}
+
+// ---- rails ----
+
+// Two servers of eight.
+static void exchanges_that_leave_their_rail_are_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        struct weft_hybrid hybrid;
+        uint64_t exchanges, crossing;
+        const char *crosses;
+    } cases[] = {
+        // Stages inside a server; 8 gradient groups of 2, and every place has its own.
+        {{.tp = 2, .pp = 4, .dp = 2, .cp = 1, .order = "tpcd"}, 8, 0, NULL},
+        // Whole servers are stages: 8 sends, from a place to the same one.
+        {{.tp = 8, .pp = 2, .dp = 1, .cp = 1, .order = "tcdp"}, 8, 0, NULL},
+        // Stages of four ranks: two of three borders are inside servers, the other goes from the
+        // second half of a server to the first of the next.
+        {{.tp = 4, .pp = 4, .dp = 1, .cp = 1, .order = "tpcd"}, 4, 4, "sends of the pipeline"},
+        // Three ranks of data on accelerators 0 to 2, 3 to 5, 6 to 8, ...: the third group has the
+        // places 6 and 7 of one server and 0 of the next, and three sends go on by three places.
+        {{.tp = 1, .pp = 4, .dp = 3, .cp = 1, .order = "tcdp"}, 4, 4, "gradients and parameters"},
+    };
+    set_case("gpt3-1.3b", 96, 0, 2, "A100");
+    cluster.degree = 8;
+    const struct weft_study study = study_of();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weft_hybrid hybrid = cases[i].hybrid;
+        hybrid.ep = hybrid.chunks = 1;
+        hybrid.micro_batch = 1;
+        struct weft_hybrid_rails rails;
+        if (!weft_hybrid_survey_rails(&rails, &hybrid, &study, scratch, &error)) {
+            fail_msg("case %zu: %s", i, error.message);
+        }
+        assert_int_equal(rails.exchanges, cases[i].exchanges);
+        assert_int_equal(rails.crossing, cases[i].crossing);
+        if (cases[i].crosses != NULL) {
+            assert_string_equal(rails.crosses, cases[i].crosses);
+        }
     }
 }
 
@@ -335,6 +377,7 @@ static void a_measured_iteration_gives_the_share_of_speed_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exchanges_that_leave_their_rail_are_counted),
         cmocka_unit_test(overlaps_are_read_and_written_back),
         cmocka_unit_test(stacks_have_names_and_sources),
         cmocka_unit_test(blocking_sends_take_the_senders_time),

@@ -55,6 +55,8 @@ struct weft_buy_row {
     const char
         *no_bill; // why its switches are not on it but ports by the price book; NULL: they are
     struct weft_launch launch;
+    struct weft_hybrid_rails rails; // of transformers
+    const char *rails_note; // what of NCCL follows from rails that do not meet; NULL: nothing
     struct weft_buy_training training; // 0 where tokens are not said
 };
 

@@ -321,6 +321,24 @@ static void print_binding(struct cli *cli, const struct weft_buy_row *row)
     cli_say(cli, ".\n");
 }
 
+static void print_rails(struct cli *cli, const struct weft_buy_row *row)
+{
+    const struct weft_hybrid_rails *rails = &row->rails;
+    if (rails->exchanges == 0) {
+        return;
+    }
+    unsigned long long all = rails->exchanges;
+    unsigned long long crossing = rails->crossing;
+    if (crossing == 0) {
+        cli_say(cli, "\nRails: no exchange between servers leaves its rail (%llu looked at)", all);
+    } else {
+        cli_say(cli, "\nRails: %llu of %llu exchanges between servers leave their rail, %s first",
+                crossing, all, rails->crosses);
+    }
+    cli_say(cli, "%s%s.\n", row->rails_note != NULL ? "; " : "",
+            row->rails_note != NULL ? row->rails_note : "");
+}
+
 static void print_launch(struct cli *cli, const struct weft_launch *launch, bool markdown)
 {
     if (launch->torchrun == NULL) {
@@ -396,6 +414,7 @@ static void print(struct cli *cli, const struct weft_buy_result *result, enum cl
     print_advice(cli, result, row);
     print_bill(&sheet, row);
     print_binding(cli, row);
+    print_rails(cli, row);
     print_launch(cli, &row->launch, form == CLI_SHEET_MARKDOWN);
     print_training(cli, result, row);
     cli_say(cli, "\nHow sure: %s.\n", result->sureness);

@@ -112,6 +112,25 @@ static void fill_training(struct weft_buy_row *row, const struct weft_buy_result
 }
 
 // Whether the reason concerns this row alone, so that others may have an answer.
+// Whether the exchanges of the row's strategy keep to their rails. Where these do not meet, or are
+// no switches at all, NCCL has to know: its device API wants each NIC to reach every other.
+static bool fill_rails(struct weft_buy_row *row, bool own, const struct weft_environment *base)
+{
+    const struct weft_study study = {.model = &row->found.model,
+                                     .cluster = &row->found.cluster,
+                                     .setting = &row->found.setting};
+    if (!row->found.hybrid) {
+        return true;
+    }
+    if (own || strcmp(row->fabric, "rail-only") == 0) {
+        row->rails_note = "not every NIC reaches every other: set NCCL_CROSS_NIC=0 and leave PXN "
+                          "on; NCCL's device API (GIN) needs all of them joined and refuses that";
+    }
+    return weft_hybrid_survey_rails(&row->rails,
+                                    &row->found.found.candidates[0].strategy.hybrid, &study,
+                                    base->scratch, base->error);
+}
+
 static bool of_this_row(enum weft_error_code code)
 {
     return code == WEFT_INPUT || code == WEFT_INFEASIBLE || code == WEFT_UNSUPPORTED ||
@@ -143,7 +162,7 @@ static bool fill_row(struct weft_buy_row *row, const struct run *run,
         fill_training(row, run->result);
         row->launch = weft_export_launch(&row->found.found.candidates[0].strategy, model,
                                          &run->result->cluster, base->arena);
-        return true;
+        return fill_rails(row, own, base);
     }
     static const char prefix[] = "{fabric}: ";
     const char *message = base->error->message;

@@ -62,6 +62,20 @@ static json_t *shares_object(const struct weft_hybrid_estimate *estimate)
     return object;
 }
 
+static json_t *rails_object(const struct weft_buy_row *row)
+{
+    json_t *object = json_object();
+    weft_set_count(object, "exchanges", row->rails.exchanges);
+    weft_set_count(object, "crossing", row->rails.crossing);
+    if (row->rails.crosses != NULL) {
+        weft_set_text(object, "crosses", row->rails.crosses);
+    }
+    if (row->rails_note != NULL) {
+        weft_set_text(object, "note", row->rails_note);
+    }
+    return object;
+}
+
 static void set_training(json_t *object, const struct weft_buy_row *row, double tokens)
 {
     if (!(tokens > 0)) {
@@ -99,6 +113,7 @@ static void set_row(json_t *object, const struct weft_buy_row *row,
     if (row->found.hybrid) {
         weft_set(object, "strategy", degrees_object(&best->hybrid));
         weft_set(object, "shares", shares_object(&row->found.estimates[0]));
+        weft_set(object, "rails", rails_object(row));
     }
     weft_set(object, "launch", launch_object(&row->launch));
     weft_set(object, "bill", weft_bill_list(&row->bill));
