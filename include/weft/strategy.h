@@ -380,8 +380,8 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
 
 // Exchanges of a strategy between servers: groups of collectives, and sends of the pipeline.
 struct weft_hybrid_rails {
-    uint64_t exchanges; // that reach over servers
-    uint64_t crossing;  // of them those that leave their rail
+    uint64_t exchanges;  // that reach over servers
+    uint64_t crossing;   // of them those that leave their rail
     const char *crosses; // the first kind that does ("sends of the pipeline"); NULL: none does
 };
 // Looks at every group and every send: accelerators of one place in their servers are a rail, or as

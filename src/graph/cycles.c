@@ -17,8 +17,8 @@
 
 // Nodes moved or looked at, all tries together: half a second of one core.
 #define WORK_MAX (1ull << 29)
-// Steps of one try, in n ln n. With 20 all of 900 random graphs have all their cycles, with 2 some of
-// degree 3 have none (build/tests/property/property_cycles 2 300).
+// Steps of one try, in n ln n. With 20 all of 900 random graphs have all their cycles, with 2 some
+// of degree 3 have none (build/tests/property/property_cycles 2 300).
 #define STEPS_PER_NODE 20.0
 // So many tries in vain for the first cycle, and the graph counts as having none.
 #define FIRST_TRIES 8u
@@ -71,8 +71,7 @@ static bool step(struct search *search)
             append(search, node);
             return false;
         }
-        if (search->length == graph->node_count && search->place[node] == 0 &&
-            search->length > 2) {
+        if (search->length == graph->node_count && search->place[node] == 0 && search->length > 2) {
             return true;
         }
         bool turns = search->place[node] + 2 < search->length;

@@ -76,8 +76,8 @@ static double simulate(const char *flows, const struct fabric *fabric, uint32_t 
         .scale_up = {.accelerators = fabric->accelerators,
                      .rate = {true, INSIDE_BPS},
                      .latency = {true, 400000}},
-        .algorithm = strncmp(flows, "allreduce", 9) == 0 ? WEFT_SIMULATE_RINGS
-                                                         : WEFT_SIMULATE_BEST};
+        .algorithm =
+            strncmp(flows, "allreduce", 9) == 0 ? WEFT_SIMULATE_RINGS : WEFT_SIMULATE_BEST};
     struct weft_simulate_result result;
     if (!weft_request_simulate(&result, &request, &environment)) {
         fail_msg("%s on %s of %u: %s", flows, fabric->name, servers, error.message);

@@ -31,9 +31,12 @@ static void build(struct weft_graph *graph, uint8_t *edges, uint32_t n, uint32_t
                   uint64_t which, struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_error error;
-    const struct weft_cluster cluster = {
-        .name = "test", .server_count = n, .degree = degree, .rate_Bps = 12.5e9, .latency_ps = 1000,
-        .prices = *weft_cluster_default_prices()};
+    const struct weft_cluster cluster = {.name = "test",
+                                         .server_count = n,
+                                         .degree = degree,
+                                         .rate_Bps = 12.5e9,
+                                         .latency_ps = 1000,
+                                         .prices = *weft_cluster_default_prices()};
     const struct weft_fabric_options options = {.seed = which};
     struct weft_network *network = WEFT_NEW(arena, struct weft_network, 1);
     if (!weft_fabric_build_expander(network, &cluster, &options, arena, scratch, &error)) {
@@ -78,10 +81,10 @@ static void cycles_share_no_edge(void **state)
         uint32_t n = 9 + weft_rng_below(&rng, 200);
         uint32_t degree = 2 + weft_rng_below(&rng, 7);
         struct weft_graph graph;
-        uint8_t *edges = WEFT_NEW(&arena, uint8_t, (size_t)n *n);
+        uint8_t *edges = WEFT_NEW(&arena, uint8_t, (size_t)n * n);
         build(&graph, edges, n, degree, weft_rng_next(&rng), &arena, scratch);
         uint32_t most = degree / 2;
-        uint32_t *cycles = WEFT_NEW(&arena, uint32_t, (size_t)n *most);
+        uint32_t *cycles = WEFT_NEW(&arena, uint32_t, (size_t)n * most);
         uint32_t count = weft_graph_disjoint_cycles(cycles, &graph, most, &rng, scratch);
         if (count != most) {
             fail_msg("instance %u: %u cycles of %u servers with %u ports", i, count, n, degree);

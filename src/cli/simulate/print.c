@@ -24,8 +24,8 @@ static void print_headline(struct cli *cli, const struct weft_simulate_result *r
 {
     const struct weft_fabric *fabric = &result->network->fabric;
     const struct weft_fabric_reference *reference = weft_fabric_reference_named(result->fabric);
-    bool hashed = reference != NULL && reference->has_paths &&
-                  result->cluster.balance == WEFT_BALANCE_HASH;
+    bool hashed =
+        reference != NULL && reference->has_paths && result->cluster.balance == WEFT_BALANCE_HASH;
     char unit[WEFT_UNIT_TEXT];
     cli_say(cli, "%s: ", result->fabric);
     if (result->accelerators > 1) {
@@ -80,8 +80,8 @@ static void print_last_lines(struct cli *cli, const struct weft_simulate_result 
                 "by %.2f %% at most, %.2f %% on average\n",
                 weft_show_bytes(bytes, skips->bytes), weft_show_bytes(all, skips->of_bytes),
                 (unsigned long long)skips->spans, (unsigned long long)skips->repeated,
-                (unsigned long long)skips->samples,
-                100 * skips->error_max_ratio, 100 * skips->error_mean_ratio);
+                (unsigned long long)skips->samples, 100 * skips->error_max_ratio,
+                100 * skips->error_mean_ratio);
     }
     if (result->options.partitions.count > 0) {
         cli_say(cli, "played in %u of %u parts\n", result->sim.partitions.count,

@@ -128,18 +128,49 @@ static void add_zero(struct flags *flags, const struct weft_hybrid *hybrid)
     }
 }
 
-static void add_recomputation(struct flags *flags, const struct weft_hybrid *hybrid)
+// Megatron-LM refuses modules that the model has not.
+static void add_recomputation(struct flags *flags, const struct weft_hybrid *hybrid,
+                              const struct weft_transformer *stack)
 {
     static const char *const words[] = {
         [WEFT_RECOMPUTE_SELECTIVE] = "--recompute-granularity selective",
         [WEFT_RECOMPUTE_FULL] = "--recompute-granularity full --recompute-method uniform "
                                 "--recompute-num-layers 1",
-        [WEFT_RECOMPUTE_NORMS] = "--recompute-granularity selective --recompute-modules layernorm "
-                                 "moe_act mla_up_proj",
+        [WEFT_RECOMPUTE_NORMS] = "--recompute-granularity selective --recompute-modules layernorm",
     };
     if (hybrid->recompute != WEFT_RECOMPUTE_NONE) {
         add(flags, words[hybrid->recompute]);
     }
+    if (hybrid->recompute == WEFT_RECOMPUTE_NORMS && stack->experts > 0) {
+        add(flags, "moe_act");
+    }
+    if (hybrid->recompute == WEFT_RECOMPUTE_NORMS && stack->kv_rank > 0) {
+        add(flags, "mla_up_proj");
+    }
+}
+
+// The axes of an order that have more than one rank.
+static void keep_axes(char kept[8], const struct weft_hybrid *hybrid, const char *order)
+{
+    size_t at = 0;
+    for (const char *axis = order; *axis != '\0' && at < 7; axis++) {
+        bool alone = (*axis == 't' && hybrid->tp == 1) || (*axis == 'c' && hybrid->cp == 1) ||
+                     (*axis == 'd' && hybrid->dp == 1) || (*axis == 'p' && hybrid->pp == 1);
+        if (!alone) {
+            kept[at++] = *axis;
+        }
+    }
+    kept[at] = '\0';
+}
+
+// Whether ranks are nested as in that order: "tcdp" is Megatron-LM's own, "tcpd" its mapping's.
+static bool nests_as(const struct weft_hybrid *hybrid, const char *order)
+{
+    char own[8];
+    char other[8];
+    keep_axes(own, hybrid, hybrid->order);
+    keep_axes(other, hybrid, order);
+    return strcmp(own, other) == 0;
 }
 
 // The strategy itself.
@@ -161,11 +192,11 @@ static const char *strategy_flags(const struct weft_strategy *strategy,
         add(&flags, "--sequence-parallel");
     }
     add_zero(&flags, hybrid);
-    add_recomputation(&flags, hybrid);
+    add_recomputation(&flags, hybrid, stack);
     if (hybrid->overlap_tensor && hybrid->tp > 1) {
         add(&flags, "--tp-comm-overlap");
     }
-    if (strcmp(hybrid->order, "tcpd") == 0 && hybrid->pp > 1) {
+    if (nests_as(hybrid, "tcpd") && !nests_as(hybrid, "tcdp")) {
         add(&flags, "--use-tp-pp-dp-mapping");
     }
     if (hybrid->fused_attention) {
@@ -210,34 +241,30 @@ static const char *model_flags(const struct weft_transformer *stack, struct weft
         add_count(&flags, "--num-experts", stack->experts);
         add_count(&flags, "--moe-router-topk", stack->experts_active);
         add_count(&flags, "--moe-ffn-hidden-size", stack->expert_units);
+        add(&flags, "--moe-grouped-gemm");
+    }
+    if (stack->experts > 0 && stack->experts_shared > 0) {
+        add_count(&flags, "--moe-shared-expert-intermediate-size",
+                  stack->experts_shared * stack->expert_units);
+    }
+    if (stack->experts > 0 && stack->dense_layers > 0) {
+        weft_text_add(&text, " --moe-layer-freq ([0]*%u+[1]*%u)", stack->dense_layers,
+                      stack->layers - stack->dense_layers);
+    }
+    if (stack->predictions > 0) {
+        add_count(&flags, "--mtp-num-layers", stack->predictions);
     }
     if (stack->kv_rank > 0) {
         add(&flags, "--multi-latent-attention");
+        if (stack->q_rank > 0) {
+            add_count(&flags, "--q-lora-rank", stack->q_rank);
+        }
+        add_count(&flags, "--kv-lora-rank", stack->kv_rank);
+        add_count(&flags, "--qk-head-dim", stack->nope_dim);
+        add_count(&flags, "--qk-pos-emb-head-dim", stack->rope_dim);
+        add_count(&flags, "--v-head-dim", stack->value_dim);
     }
     return text.data;
-}
-
-// Where data and context ranks, of which one is left out, stand behind each other as Megatron-LM
-// nests them: tensor, context, data, pipeline, or with its mapping the last two changed.
-static bool known_order(const struct weft_hybrid *hybrid)
-{
-    char kept[8];
-    char usual[8];
-    char mapped[8];
-    const char *const orders[] = {hybrid->order, "tcdp", "tcpd"};
-    char *const into[] = {kept, usual, mapped};
-    for (uint32_t i = 0; i < 3; i++) {
-        size_t at = 0;
-        for (const char *axis = orders[i]; *axis != '\0' && at + 1 < sizeof kept; axis++) {
-            bool alone = (*axis == 't' && hybrid->tp == 1) || (*axis == 'c' && hybrid->cp == 1) ||
-                         (*axis == 'd' && hybrid->dp == 1) || (*axis == 'p' && hybrid->pp == 1);
-            if (!alone) {
-                into[i][at++] = *axis;
-            }
-        }
-        into[i][at] = '\0';
-    }
-    return strcmp(kept, usual) == 0 || strcmp(kept, mapped) == 0;
 }
 
 static const char *without_flag(const struct weft_strategy *strategy, struct weft_arena *arena)
@@ -246,7 +273,7 @@ static const char *without_flag(const struct weft_strategy *strategy, struct wef
     struct weft_text text;
     weft_text_init(&text, arena);
     struct flags flags = {.text = &text};
-    if (!known_order(hybrid)) {
+    if (!nests_as(hybrid, "tcdp") && !nests_as(hybrid, "tcpd")) {
         add_reason(&flags, "Megatron-LM nests tensor, context, data and pipeline ranks in that "
                            "order, or pipeline before data; for this one renumber the servers");
         weft_text_add(&text, " (order %s, innermost first)", hybrid->order);

@@ -32,10 +32,9 @@ bool weft_plan_play_hybrid(struct weft_hybrid_run *run, const struct weft_strate
     struct weft_folded folded = {0};
     bool folds =
         !options->unfolded && options->engine == WEFT_ENGINE_FLOW && options->circuits == NULL;
-    if (!(folds
-              ? weft_strategy_fold(&folded, strategy, study, &own, messages_max(&own), &inner)
-              : weft_strategy_taskgraph(&folded.graph, strategy, study, &kept, inner.scratch,
-                                        inner.error))) {
+    if (!(folds ? weft_strategy_fold(&folded, strategy, study, &own, messages_max(&own), &inner)
+                : weft_strategy_taskgraph(&folded.graph, strategy, study, &kept, inner.scratch,
+                                          inner.error))) {
         return false;
     }
     uint32_t replicas = strategy->hybrid.dp * strategy->hybrid.cp;

@@ -116,9 +116,8 @@ static void fill_training(struct weft_buy_row *row, const struct weft_buy_result
 // no switches at all, NCCL has to know: its device API wants each NIC to reach every other.
 static bool fill_rails(struct weft_buy_row *row, bool own, const struct weft_environment *base)
 {
-    const struct weft_study study = {.model = &row->found.model,
-                                     .cluster = &row->found.cluster,
-                                     .setting = &row->found.setting};
+    const struct weft_study study = {
+        .model = &row->found.model, .cluster = &row->found.cluster, .setting = &row->found.setting};
     if (!row->found.hybrid) {
         return true;
     }
@@ -126,9 +125,8 @@ static bool fill_rails(struct weft_buy_row *row, bool own, const struct weft_env
         row->rails_note = "not every NIC reaches every other: set NCCL_CROSS_NIC=0 and leave PXN "
                           "on; NCCL's device API (GIN) needs all of them joined and refuses that";
     }
-    return weft_hybrid_survey_rails(&row->rails,
-                                    &row->found.found.candidates[0].strategy.hybrid, &study,
-                                    base->scratch, base->error);
+    return weft_hybrid_survey_rails(&row->rails, &row->found.found.candidates[0].strategy.hybrid,
+                                    &study, base->scratch, base->error);
 }
 
 static bool of_this_row(enum weft_error_code code)
@@ -313,7 +311,7 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
         return false;
     }
     found.sureness = say_sureness(&found);
-    weft_buy_fill_changes(&found, weft_buy_answer(&found), base);
+    weft_buy_fill_changes(&found, weft_buy_answer(&found), request->strategy != NULL, base);
     *result = found;
     return true;
 }

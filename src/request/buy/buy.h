@@ -22,8 +22,8 @@ bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *n
 // Fails as weft_coplan_build does.
 bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *request,
                        struct weft_request_environment *environment) WEFT_MUST_USE;
-// result->changes, of a row of result's first batch.
+// result->changes, of a row of result's first batch; a strategy that was given stays.
 void weft_buy_fill_changes(struct weft_buy_result *result, const struct weft_buy_row *row,
-                           const struct weft_environment *environment);
+                           bool given, const struct weft_environment *environment);
 
 #endif

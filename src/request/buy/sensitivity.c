@@ -21,6 +21,7 @@ struct ground {
     const struct weft_buy_row *row;
     const struct weft_environment *environment;
     uint64_t batch;
+    bool given; // the strategy is the request's, so that none is searched
 };
 
 static void set_time(struct weft_buy_change *change, const struct ground *ground,
@@ -87,7 +88,8 @@ static struct weft_buy_change halve_batch(const struct ground *ground)
 {
     struct weft_arena scratch = ground->environment->scratch;
     struct weft_arena kept = weft_arena_split(&scratch);
-    struct weft_buy_change change = {.what = "half the batch, searched again",
+    struct weft_buy_change change = {.what = ground->given ? "half the batch"
+                                                           : "half the batch, searched again",
                                      .usd = ground->row->bill.usd};
     struct weft_error error = {.code = WEFT_OK};
     struct weft_network network;
@@ -98,13 +100,17 @@ static struct weft_buy_change halve_batch(const struct ground *ground)
                                      .network = &network,
                                      .setting = &ground->result->setting};
     const struct weft_search_options options = {.keep = 1, .stop = ground->environment->stop};
+    struct weft_hybrid_estimate estimate;
+    const struct weft_hybrid *given = &ground->row->found.found.candidates[0].strategy.hybrid;
     if (!weft_model_set_batch(&model, ground->batch / 2, &error) ||
         !build(&network, ground, study.cluster, &kept, scratch, &error) ||
-        !weft_hybrid_search(&found, &study, &options, &kept, scratch, &error)) {
+        !(ground->given ? weft_hybrid_estimate(&estimate, given, &study, scratch, &error)
+                        : weft_hybrid_search(&found, &study, &options, &kept, scratch, &error))) {
         change.why_not = keep_reason(ground, &error);
         return change;
     }
-    set_time(&change, ground, found.candidates[0].estimate_ps, ground->batch / 2);
+    uint64_t iteration_ps = ground->given ? estimate.iteration_ps : found.candidates[0].estimate_ps;
+    set_time(&change, ground, iteration_ps, ground->batch / 2);
     return change;
 }
 
@@ -118,13 +124,13 @@ static struct weft_buy_change change_price(const struct ground *ground, const ch
 }
 
 void weft_buy_fill_changes(struct weft_buy_result *result, const struct weft_buy_row *row,
-                           const struct weft_environment *environment)
+                           bool given, const struct weft_environment *environment)
 {
     if (row == NULL || !row->found.hybrid || !(row->estimate_s > 0) ||
         weft_stopped(environment->stop)) {
         return;
     }
-    const struct ground ground = {result, row, environment, result->batches[0].batch};
+    const struct ground ground = {result, row, environment, result->batches[0].batch, given};
     uint32_t degree = result->cluster.degree;
     struct weft_buy_change *changes =
         WEFT_NEW(environment->arena, struct weft_buy_change, CHANGES_MAX);

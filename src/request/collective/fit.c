@@ -15,17 +15,24 @@ double weft_fit_link_latency_s(const struct weft_collective_fit *fit)
     return fit->ring_message_s / 2;
 }
 
+// Samples of all files so far.
+struct gathered {
+    size_t count;
+    size_t room;
+    struct weft_collective_sample *samples;
+};
+
 // Samples of one file behind those that are there, without sizes that are not wanted.
-static bool add_samples(struct weft_collective_samples *all,
-                        const struct weft_collective_samples *read,
+static bool add_samples(struct gathered *gathered, const struct weft_collective_samples *read,
                         const struct weft_fit_request *request, const struct weft_environment *base)
 {
-    struct weft_collective_sample *samples =
-        WEFT_NEW(base->arena, struct weft_collective_sample, all->count + read->count);
     uint64_t high = request->size_high_bytes > 0 ? request->size_high_bytes : UINT64_MAX;
-    size_t count = all->count;
-    if (count > 0) {
-        memcpy(samples, all->samples, count * sizeof *samples);
+    if (gathered->count + read->count > gathered->room) {
+        gathered->room = 2 * (gathered->count + read->count);
+        struct weft_collective_sample *wider =
+            WEFT_NEW_RAW(base->arena, struct weft_collective_sample, gathered->room);
+        memcpy(wider, gathered->samples, gathered->count * sizeof *wider);
+        gathered->samples = wider;
     }
     for (size_t i = 0; i < read->count; i++) {
         struct weft_collective_sample sample = read->samples[i];
@@ -42,10 +49,9 @@ static bool add_samples(struct weft_collective_samples *all,
                                                     : "it does not say how many ranks there were");
         }
         if (sample.size_bytes >= request->size_low_bytes && sample.size_bytes <= high) {
-            samples[count++] = sample;
+            gathered->samples[gathered->count++] = sample;
         }
     }
-    *all = (struct weft_collective_samples){count, samples};
     return true;
 }
 
@@ -53,7 +59,7 @@ bool weft_request_fit(struct weft_fit_result *result, const struct weft_fit_requ
                       struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    struct weft_collective_samples all = {0};
+    struct gathered gathered = {.samples = NULL};
     struct weft_fit_result found = {.rate_Bps = request->rate_Bps};
     for (uint32_t i = 0; i < request->path_count; i++) {
         const char *data = NULL;
@@ -64,13 +70,14 @@ bool weft_request_fit(struct weft_fit_result *result, const struct weft_fit_requ
             return false;
         }
         if (!weft_nccl_measured_read(&read, data, length, base->arena, base->error) ||
-            !add_samples(&all, &read, request, base)) {
+            !add_samples(&gathered, &read, request, base)) {
             return weft_wrap(base->error, "%s", request->paths[i]);
         }
     }
+    const struct weft_collective_samples all = {gathered.count, gathered.samples};
     if (all.count == 0) {
         return weft_fail(base->error, WEFT_INPUT,
-                         "no measurement has a size within {size}; widen the range");
+                         "no collective of two ranks or more with a size within {size}");
     }
     if (!weft_collective_fit(&found.fits, &all, base->arena, base->error)) {
         return false;

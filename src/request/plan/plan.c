@@ -177,9 +177,8 @@ static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_pl
         return false;
     }
     const struct weft_taskgraph *graph = &job.fbuf.graph;
-    const struct weft_request_cluster_need need = {.server_count = graph->server_count,
-                                                   .shard = true,
-                                                   .one_path = in_packets(request)};
+    const struct weft_request_cluster_need need = {
+        .server_count = graph->server_count, .shard = true, .one_path = in_packets(request)};
     if (!weft_request_cluster(&cluster, &request->hardware, &need, environment)) {
         return false;
     }

@@ -82,8 +82,7 @@ static bool play_collective(struct simulation *simulation, const struct weft_flo
     const struct patterns_ranks ranks = ranks_of(simulation);
     if (!simulation_time_jobs(simulation, 1) ||
         !patterns_build_collective(graph, spec, &ranks, base->arena, base->scratch, base->error) ||
-        !simulation_choose_trees(graph, simulation,
-                                 ranks.server_rate_Bps / ranks.accelerators)) {
+        !simulation_choose_trees(graph, simulation, ranks.server_rate_Bps / ranks.accelerators)) {
         return false;
     }
     job->graph = graph;

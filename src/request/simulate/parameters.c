@@ -97,7 +97,8 @@ static bool read_sharing(void *field, const struct weft_parameter *parameter, co
 
 #define FIELD(path) offsetof(struct weft_simulate_request, path)
 static const char *const algorithms[] = {"best", "ring", "double-tree", NULL};
-_Static_assert(sizeof(enum weft_simulate_algorithm) == sizeof(uint32_t), "weft_read_word writes it");
+_Static_assert(sizeof(enum weft_simulate_algorithm) == sizeof(uint32_t),
+               "weft_read_word writes it");
 
 static const struct weft_parameter own_rows[] = {
     {"fabric", weft_read_text, FIELD(fabric), 0, 0, NULL},

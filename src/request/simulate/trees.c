@@ -6,7 +6,7 @@
 // The closed forms of both (docs/collectives.md) say whether trees are worth a look and in how many
 // chunks; then both are played as a fluid on the network, and the quicker one is what runs. A
 // collective by levels keeps its levels: the AllReduces between servers are what is replaced.
-// Double binary trees are those of Sanders, Speck and Traeff (2009), which NCCL has. Two plays more.
+// Double binary trees are those of Sanders, Speck and Traeff (2009), as in NCCL. Two plays more.
 
 #include "request/simulate/patterns.h"
 #include "request/simulate/simulation.h"
@@ -45,9 +45,11 @@ static uint32_t choose_chunks(const struct weft_taskgraph *graph, uint32_t task,
     return chunks;
 }
 
-// Its AllReduces over three members and more as trees, in *trees; false where none is worth it.
+// Its AllReduces over three members and more as trees, in *trees; false, with the reason in
+// *why_not, where none is worth it or they cannot be built.
 static bool grow(struct weft_taskgraph *trees, const struct weft_taskgraph *graph,
-                 const struct simulation *simulation, double member_rate_Bps)
+                 const struct simulation *simulation, double member_rate_Bps,
+                 struct weft_error *why_not)
 {
     const struct weft_environment *base = &simulation->environment->base;
     struct weft_collective_choice *choices =
@@ -61,18 +63,19 @@ static bool grow(struct weft_taskgraph *trees, const struct weft_taskgraph *grap
         }
         uint32_t chunks = choose_chunks(graph, task, simulation, member_rate_Bps);
         if (chunks == 0 || count == graph->group_count) {
-            return false; // all of a pattern's are alike, and stand for a group each
+            // All of a pattern's are alike, and stand for a group each.
+            return weft_fail(why_not, WEFT_INPUT, "rings are quicker");
         }
         choices[count++] = (struct weft_collective_choice){.group = group,
                                                            .size_max_bytes = UINT64_MAX,
                                                            .algorithm = WEFT_ALGORITHM_DOUBLE_TREE,
                                                            .chunk_factor = chunks};
     }
-    struct weft_error too_many; // then it is rings
     struct weft_environment own = *base;
-    own.error = &too_many;
-    return count > 0 &&
-           weft_taskgraph_expand(trees, graph, choices, count, simulation->network, &own);
+    own.error = why_not;
+    return count > 0
+               ? weft_taskgraph_expand(trees, graph, choices, count, simulation->network, &own)
+               : weft_fail(why_not, WEFT_INPUT, "trees join three servers or more");
 }
 
 // The end of a graph that is played alone, as a fluid and without records.
@@ -86,8 +89,7 @@ static bool play_plainly(uint64_t *end_ps, const struct weft_taskgraph *graph,
         .engine = WEFT_ENGINE_FLOW, .seed = simulation->options.seed, .stop = own.stop};
     const struct weft_sim_job job = {.graph = graph};
     struct weft_sim_result result;
-    bool played =
-        weft_sim_run_jobs(&result, simulation->network, &job, 1, &options, &own);
+    bool played = weft_sim_run_jobs(&result, simulation->network, &job, 1, &options, &own);
     *end_ps = played ? result.end_ps : 0;
     return played;
 }
@@ -103,10 +105,13 @@ bool simulation_choose_trees(struct weft_taskgraph *graph, struct simulation *si
     if (simulation->request->one_port || asked == WEFT_SIMULATE_RINGS) {
         return true;
     }
-    if (!grow(&trees, graph, simulation, member_rate_Bps)) {
-        return asked != WEFT_SIMULATE_TREES ||
-               weft_fail(simulation->environment->base.error, WEFT_INPUT,
-                         "{algorithm=double-tree}: trees join from 3 to some 100000 servers");
+    struct weft_error why_not = {.code = WEFT_OK}; // then it is rings
+    if (!grow(&trees, graph, simulation, member_rate_Bps, &why_not)) {
+        if (asked != WEFT_SIMULATE_TREES && why_not.code != WEFT_STOPPED) {
+            return true;
+        }
+        *simulation->environment->base.error = why_not;
+        return weft_wrap(simulation->environment->base.error, "{algorithm=double-tree}");
     }
     if (asked == WEFT_SIMULATE_BEST && (!play_plainly(&rings_ps, graph, simulation) ||
                                         !play_plainly(&trees_ps, &trees, simulation))) {

@@ -21,6 +21,8 @@
 
 #define HASH_ROWS ((uint32_t)1 << 14)
 #define MEMOS_MAX ((uint32_t)1 << 16)
+// Of all memos together: 36 bytes each, 1.2 GB.
+#define MEMO_MESSAGES_MAX ((uint64_t)1 << 25)
 #define REPEAT_TOLERANCE_RATIO 0.01
 #define FIRST_SAMPLE 8u
 #define SAMPLE_GROWTH 8u
@@ -28,6 +30,7 @@
 struct packet_skip_memos {
     struct packet_skip_memo *rows[HASH_ROWS];
     uint32_t count;
+    uint64_t message_count;
 };
 
 // ---- keys ----
@@ -92,10 +95,12 @@ static struct packet_skip_memo *find_memo(struct packet_engine *engine,
             return memo;
         }
     }
-    if (skip->memos->count == MEMOS_MAX) {
+    if (skip->memos->count == MEMOS_MAX ||
+        skip->memos->message_count + group->begun > MEMO_MESSAGES_MAX) {
         return NULL;
     }
     skip->memos->count++;
+    skip->memos->message_count += group->begun;
     struct packet_skip_memo *memo = WEFT_NEW(engine->arena, struct packet_skip_memo, 1);
     *memo = (struct packet_skip_memo){
         .key = {group->key[0], group->key[1]},

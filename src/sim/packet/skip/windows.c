@@ -243,8 +243,12 @@ void packet_skip_end_window(struct packet_engine *engine, uint32_t id)
     uint64_t length_ps = engine->clock.now_ps - group->window_from_ps;
     struct window window = measure(engine, id, length_ps);
     if (window.least < WINDOW_PACKETS_MIN && !group->is_sampling) {
-        group->windows = 0;
+        group->windows = 0; // rates are counted from here on
         group->window_ps *= 2;
+        group->base_ps = group->window_from_ps;
+        for (uint32_t f = group->first; f != WEFT_NONE; f = skip->flows[f].next) {
+            skip->flows[f].base = skip->flows[f].mark;
+        }
         packet_skip_file_tick(engine, id, group->window_from_ps + group->window_ps);
         return;
     }
