@@ -241,6 +241,9 @@ static uint32_t inside_path(const struct weft_routes *routes, uint32_t from, uin
     return 2;
 }
 
+// Up to the NIC of the sender's rail, along the path of the planes that the index names, down to
+// the receiver; who sends to another rail of planes that do not meet passes by its own server
+// first.
 static uint32_t scale_up_path(const struct weft_routes *routes, uint32_t from, uint32_t to,
                               uint32_t index, uint32_t *links)
 {

@@ -50,6 +50,8 @@ struct flight {
     uint32_t hops; // between routers
 };
 
+// What lies between two servers on a rail: within a group at most one link; else one link over if
+// both routers end it, two hops with either's own links, three with any of the pair's.
 static struct flight fly(const struct weft_routes *routes, uint32_t from, uint32_t to,
                          uint32_t rail)
 {

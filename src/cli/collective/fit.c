@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft collective fit: latency and bandwidth from measured collectives. The options become a
-// weft_fit_request; each fit is printed with what Weft takes of it and what is left at each size.
+// weft_fit_request; each fit is printed with what Weft takes of it and what is left at each size,
+// since one line through all sizes does not follow NCCL's changes of protocol.
 
 #include "collective.h"
 #include "weft/report.h"
@@ -47,6 +48,7 @@ struct fit_input {
     struct weft_fit_request request;
 };
 
+// Options of the request, and the files, which are all its arguments.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct fit_input *input = state->input;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft compare MODEL CLUSTER.yaml: what to buy for a model. The lists of fabrics and batches that
-// --model takes, too, become a request of weft/request/buy.h, which weft plan --fabric asks.
+// --model takes, too, become a request of weft/request/buy.h, which weft plan --fabric asks. What
+// that prints is in src/cli/plan/buy.c.
 
 #include "compare.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bills of fabrics as text: for each fabric a table of what is bought, with what is assumed below;
-// or as CSV, a part a line.
+// or as CSV, a part a line. Figures are those of the JSON, in units for reading; a fabric that
+// cannot be built has its reason in place of a bill.
 
 #include "fabrics.h"
 #include "weft/report.h"

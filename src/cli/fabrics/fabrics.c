@@ -120,6 +120,7 @@ struct list_input {
     bool csv;
 };
 
+// Options of the request; a single argument is the cluster.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct list_input *input = state->input;
@@ -180,6 +181,8 @@ static bool save_cabling(struct cli *cli, const struct list_input *input,
     return weft_file_save(input->cabling_path, text, strlen(text), &cli->error);
 }
 
+// weft fabrics without a sub-verb: the table of all reference fabrics, or bills and the cabling of
+// those that --fabric names.
 static int list(int argc, char **argv)
 {
     static const struct cli_verb verb = {

@@ -3,7 +3,8 @@
 #define WEFT_CLI_FABRICS_H
 
 // weft fabrics alone lists the reference fabrics (fabrics.c); its sub-verbs are one file each, with
-// one function here and one row there; argv[0] is the sub-verb.
+// one function here and one row there; argv[0] is the sub-verb. What both print of a bill is in
+// bill.c.
 
 #include "cli/cli.h"
 #include "weft/request/fabrics.h"

@@ -164,6 +164,8 @@ static void put_degrees(struct sheet *sheet, const struct weft_buy_row *row)
     put(sheet, weft_arena_text(&sheet->cli->arena, text, length));
 }
 
+// A row for each fabric and batch: its time and what gave it, what it costs, its strategy; fabrics
+// without an answer with their reason.
 static void print_fabrics(struct sheet *sheet, const struct weft_buy_result *result)
 {
     static const struct weft_table_column columns[] = {
@@ -227,6 +229,7 @@ static void print_bill(struct sheet *sheet, const struct weft_buy_row *row)
     end(sheet);
 }
 
+// The table of what would change, in the units of the rows above it.
 static void print_changes(struct sheet *sheet, const struct weft_buy_result *result)
 {
     static const struct weft_table_column columns[] = {
@@ -389,6 +392,8 @@ static void print_head(struct cli *cli, const struct weft_buy_result *result)
     }
 }
 
+// The whole answer in words: the rows, which to take, its bill, what binds, rails, launch,
+// training, how sure that is, and what would change.
 static void print(struct cli *cli, const struct weft_buy_result *result, enum cli_sheet form)
 {
     const struct weft_buy_row *row = weft_buy_answer(result);

@@ -3,7 +3,8 @@
 #define WEFT_CLI_PLAN_BUY_H
 
 // A model on fabrics that one buys, as weft plan --fabric and weft compare MODEL answer: the
-// options that both have, and the answer in words, as Markdown or as CSV.
+// options that both have, and the answer in words, as Markdown or as CSV. The request is
+// weft/request/buy.h.
 
 #include "cli/cli.h"
 #include "weft/request/buy.h"

@@ -101,6 +101,7 @@ static error_t take_path(struct plan_input *input, const char *path)
     return 0;
 }
 
+// Options of both requests, that of a plan and that of fabrics one buys, which --fabric chooses.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct plan_input *input = state->input;
@@ -418,6 +419,7 @@ static bool run_bought(struct plan_input *input)
     return cli_buy_run(cli, &input->buy);
 }
 
+// Asks for a plan, or for fabrics that one buys, and prints, draws and writes what came.
 static bool run(struct plan_input *input)
 {
     struct cli *cli = input->cli;

@@ -377,6 +377,7 @@ void cli_print_strategies(struct cli *cli, const struct weft_strategy_result *re
     }
 }
 
+// Asks, and prints the ranking; where a time was measured, what it says of the answer.
 static bool run(struct strategy_input *input)
 {
     struct cli *cli = input->cli;

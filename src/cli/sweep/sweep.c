@@ -75,6 +75,7 @@ static error_t take_shard(struct sweep *sweep, const char *argument)
     return 0;
 }
 
+// What only all options together show: what goes with files of results, with a list and with -o.
 static error_t check_end(struct sweep *sweep)
 {
     struct cli *cli = sweep->cli;

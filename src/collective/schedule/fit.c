@@ -62,6 +62,9 @@ static void solve(double *latency, double *per_byte, const struct sums *sums)
     *per_byte = c;
 }
 
+// Least squares of the relative errors of T = latency + bytes * per_byte: each row is divided by
+// its own time. Times are counted in the smallest size's and bytes in the largest, so that sums of
+// squares keep their digits. What is left is told at each size.
 static void fit_sizes(struct weft_collective_fit *fit, struct weft_collective_fit_size *sizes)
 {
     double time_s = sizes[0].seconds; // of the smallest size, the unit of time

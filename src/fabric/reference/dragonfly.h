@@ -2,7 +2,9 @@
 #ifndef WEFT_FABRIC_REFERENCE_DRAGONFLY_H
 #define WEFT_FABRIC_REFERENCE_DRAGONFLY_H
 
-// The dragonfly: its sizes, and the fabric of such sizes (dragonfly.c).
+// The dragonfly: its sizes, and the fabric of such sizes (dragonfly.c, which has the method and its
+// source). Routes are by formula, in fabric/routes_dragonfly.c, from the sizes that a network keeps
+// in its `shape`.
 
 #include "cabling.h"
 

@@ -35,6 +35,8 @@ static void join_rails(struct leaves *leaves)
     leaves->cores = leaves->cores > 0 ? 1 : 0;
 }
 
+// Servers to their leaves, leaves to the spines of their pod, spines to the cores of their plane,
+// in this order, which is that of the routes' formulas.
 static void wire_leaves(struct wiring *wiring, const struct leaves *leaves, double rate_Bps)
 {
     uint32_t n = leaves->servers;

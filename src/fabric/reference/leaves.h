@@ -3,7 +3,8 @@
 #define WEFT_FABRIC_REFERENCE_LEAVES_H
 
 // Two or three tiers of switches of one radix over groups of servers: which of them are known by
-// name, how large they are (leaves_plan.c), and the fabric of such sizes (leaf_spine.c).
+// name, how large they are (leaves_plan.c), and the fabric of such sizes (leaf_spine.c). A new
+// fabric of this family is a row of the kinds.
 
 #include "cabling.h"
 

@@ -98,6 +98,8 @@ static bool build_dragonfly(struct assembly *assembly, const struct weft_fabric_
                            environment->arena, environment->error);
 }
 
+// The fabric between servers: one of NICs, or where rails do not meet one for each NIC; direct ones
+// join servers, whose own switches pass on.
 static bool build_planes(struct assembly *assembly, const struct weft_fabric_options *options,
                          const struct weft_environment *environment)
 {
@@ -264,6 +266,8 @@ static uint32_t longest(const struct weft_scale_up_routes *routes)
     return routes->planes->hop_max + (routes->nics == 0 || shared ? 2 : 0) + (relayed ? 2 : 0);
 }
 
+// Accelerators with the switches inside their servers, and the planes with their nodes renumbered
+// behind them, as one fabric.
 static bool assemble(struct weft_network *network, struct assembly *assembly,
                      const struct weft_environment *environment)
 {

@@ -81,6 +81,8 @@ static bool read_own(struct weft_cluster *cluster, const struct own_accelerator 
     return true;
 }
 
+// The section `accelerators`: how many, which kind and memory, and the peaks of a kind that Weft
+// does not know.
 static bool read_accelerators(struct weft_cluster *cluster, const struct weft_yaml_node *mapping,
                               const struct weft_yaml_source *source)
 {

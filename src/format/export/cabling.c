@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cabling sheets as CSV: what those who plug cables in print labels from. Names of devices and
-// racks are Weft's own and need no quotes. O(cables).
+// racks are Weft's own and need no quotes. A line a cable, both ends with rack, device and port.
+// O(cables).
 
 #include "weft/format.h"
 

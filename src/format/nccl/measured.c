@@ -216,6 +216,8 @@ static uint32_t count_servers(const struct reading *reading)
     return count;
 }
 
+// A row of figures by the columns of its header: one sample for each time that stands in it. Rows
+// with wrong results are refused, since nobody knows what was measured then.
 static bool take_row(struct reading *reading, const struct line *line, uint32_t server_count)
 {
     struct weft_error *error = reading->error;
@@ -256,6 +258,8 @@ static bool take_row(struct reading *reading, const struct line *line, uint32_t 
     return true;
 }
 
+// What a program of nccl-tests prints: comments name ranks, hosts, collective and columns; all
+// other lines are rows.
 static bool read_tests(struct reading *reading, const char *data, size_t length)
 {
     struct line line = {.number = 0};
@@ -286,6 +290,8 @@ static bool read_tests(struct reading *reading, const char *data, size_t length)
 
 // ---- Inspector ----
 
+// One object of Inspector: a collective of one communicator as one rank saw it. Messages between
+// two ranks and communicators of one rank pass.
 static bool take_record(struct reading *reading, const json_t *root)
 {
     struct weft_error *error = reading->error;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One iteration of a hybrid strategy on a network that stands, in the flow engine: folded where
-// replicas are equal there, else whole. What the folding, the task graph and the engine cost.
+// replicas are equal there, else whole. What would take too many messages is refused before it is
+// built. It costs what the folding, the task graph and the engine cost.
 
 #include "plan/demand/tour.h"
 

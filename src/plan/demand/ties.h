@@ -2,7 +2,8 @@
 #ifndef WEFT_PLAN_DEMAND_TIES_H
 #define WEFT_PLAN_DEMAND_TIES_H
 
-// Which task of a device ran first where several became ready at one instant. Private to the plan
+// Which task of a device ran first where several became ready at one instant: a plan's file keeps
+// it, since the checker of plans plays the iteration anew and could not know. Private to the plan
 // room.
 
 #include "weft/plan.h"

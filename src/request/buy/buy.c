@@ -253,6 +253,8 @@ const struct weft_buy_row *weft_buy_answer(const struct weft_buy_result *result)
     return first->advised == WEFT_NONE ? NULL : &first->rows[first->advised];
 }
 
+// All rows of all batches. A fabric without an answer says why in its row; where none has one, the
+// first reason is the request's.
 static bool answer(struct weft_buy_result *result, const struct weft_buy_request *request,
                    struct weft_request_environment *environment)
 {

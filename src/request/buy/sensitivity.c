@@ -84,6 +84,7 @@ static struct weft_buy_change change_rate(const struct ground *ground, const cha
     return change;
 }
 
+// Half as many samples: the strategy that is best for them by estimate, or the one that was given.
 static struct weft_buy_change halve_batch(const struct ground *ground)
 {
     struct weft_arena scratch = ground->environment->scratch;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flows over hashed uplinks: exact expectations of the room fabric, of what is asked and of what
-// reduces conflicts, and a sample of the first.
+// reduces conflicts, and a sample of the first. The arithmetic is src/fabric/ecmp.c; here it is
+// asked for several divisions of the same flows.
 
 #include "weft/request/fabrics.h"
 

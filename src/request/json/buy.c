@@ -89,6 +89,8 @@ static void set_training(json_t *object, const struct weft_buy_row *row, double 
     weft_set(object, "training", training);
 }
 
+// A fabric's answer, as keys of any object: of the whole result, of its list of fabrics, of a
+// batch.
 static void set_row(json_t *object, const struct weft_buy_row *row,
                     const struct weft_buy_result *result)
 {

@@ -322,6 +322,7 @@ const char *weft_request_straggler_json(const struct weft_straggler_result *resu
 
 // ---- fit ----
 
+// A fit with its latencies under both readings of m, and what is left at each size.
 static json_t *fit_object(const struct weft_collective_fit *fit, double port_Bps)
 {
     json_t *object = json_object();

@@ -21,6 +21,7 @@ static void set_bill(json_t *object, const struct weft_bill *bill)
     weft_set(object, "bill", weft_bill_list(bill));
 }
 
+// A fabric with its parts by the table or, bought, with its bill.
 static json_t *row_json(const struct weft_fabrics_row *row, bool bought)
 {
     json_t *object = json_object();

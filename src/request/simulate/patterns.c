@@ -253,15 +253,23 @@ static uint32_t add_barrier(struct drafting *drafting)
     return drafting->task_count++;
 }
 
-// The members of a group in the order of their ring: from rank `first` in steps, or the way back;
-// with a cycle in its order.
-static void add_group(struct drafting *drafting, const struct level *level, uint32_t first,
-                      uint32_t step, uint32_t size, bool back, const uint32_t *cycle)
+// How a ring goes round its group.
+struct tour {
+    uint32_t size;
+    uint32_t step;         // from one rank to the next
+    bool back;             // the other way round
+    const uint32_t *cycle; // the order of the places; NULL: as they are
+};
+
+// The members of a group in the order of their ring, from rank `first`.
+static void add_group(struct drafting *drafting, const struct level *level, const struct tour *tour,
+                      uint32_t first)
 {
+    uint32_t size = tour->size;
     uint32_t *members = WEFT_NEW_RAW(drafting->arena, uint32_t, size);
     for (uint32_t i = 0; i < size; i++) {
-        uint32_t place = back ? (size - i) % size : i;
-        members[i] = first + (cycle != NULL ? cycle[place] : place) * step;
+        uint32_t place = tour->back ? (size - i) % size : i;
+        members[i] = first + (tour->cycle != NULL ? tour->cycle[place] : place) * tour->step;
     }
     drafting->tasks[drafting->task_count++] = (struct weft_task){
         .kind = level->kind,
@@ -283,7 +291,7 @@ static uint32_t add_level(struct drafting *drafting, const struct level *level, 
     uint32_t first = drafting->task_count;
     if (level->dimension == INSIDE) {
         for (uint32_t s = 0; s < ranks->servers; s++) {
-            add_group(drafting, level, s * a, 1, a, false, NULL);
+            add_group(drafting, level, &(struct tour){.size = a, .step = 1}, s * a);
         }
     } else {
         uint32_t stride = 1;
@@ -292,12 +300,16 @@ static uint32_t add_level(struct drafting *drafting, const struct level *level, 
         }
         uint32_t side = ranks->sides[level->dimension];
         uint32_t way = lane / ranks->dimensions % ranks->ways;
-        bool back = way % 2 == 1;
-        const uint32_t *cycle =
-            ranks->cycle_count > 0 ? ranks->cycles + (size_t)way / 2 * ranks->servers : NULL;
+        const struct tour tour = {
+            .size = side,
+            .step = stride * a,
+            .back = way % 2 == 1,
+            .cycle =
+                ranks->cycle_count > 0 ? ranks->cycles + (size_t)way / 2 * ranks->servers : NULL,
+        };
         for (uint32_t s = 0; s < ranks->servers; s++) {
             if (s / stride % side == 0) {
-                add_group(drafting, level, s * a + lane % a, stride * a, side, back, cycle);
+                add_group(drafting, level, &tour, s * a + lane % a);
             }
         }
     }

@@ -26,20 +26,21 @@ struct trial {
     double x, beyond_s;
 };
 
-static bool try(struct trial *trial, double x, double measured_s, const struct weft_hybrid *hybrid,
+// Fills in what the estimate with trial->x is beyond the measured time.
+static bool try(struct trial *trial, double measured_s, const struct weft_hybrid *hybrid,
                 const struct weft_study *study, struct weft_arena scratch, struct weft_error *error)
 {
     struct weft_strategy_setting setting = *study->setting;
     struct weft_study changed = *study;
     struct weft_stack stack = *weft_hybrid_stack(study->setting);
     struct weft_hybrid_estimate estimate;
-    stack.compute_efficiency = 1 / x;
+    stack.compute_efficiency = 1 / trial->x;
     setting.stack = &stack;
     changed.setting = &setting;
     if (!weft_hybrid_estimate(&estimate, hybrid, &changed, scratch, error)) {
         return false;
     }
-    *trial = (struct trial){x, weft_seconds(estimate.iteration_ps) - measured_s};
+    trial->beyond_s = weft_seconds(estimate.iteration_ps) - measured_s;
     return true;
 }
 
@@ -48,9 +49,10 @@ bool weft_hybrid_calibrate(double *compute_efficiency, uint64_t measured_ps,
                            struct weft_arena scratch, struct weft_error *error)
 {
     double measured_s = weft_seconds(measured_ps);
-    struct trial low, high;
-    if (!try(&low, X_LOW, measured_s, hybrid, study, scratch, error) ||
-        !try(&high, X_HIGH, measured_s, hybrid, study, scratch, error)) {
+    struct trial low = {.x = X_LOW};
+    struct trial high = {.x = X_HIGH};
+    if (!try(&low, measured_s, hybrid, study, scratch, error) ||
+        !try(&high, measured_s, hybrid, study, scratch, error)) {
         return false;
     }
     if (low.beyond_s >= 0 || high.beyond_s <= 0) {
@@ -69,9 +71,9 @@ bool weft_hybrid_calibrate(double *compute_efficiency, uint64_t measured_ps,
     for (uint32_t i = 0; i < ESTIMATES_MAX && fabs(middle.beyond_s) > CLOSE_RATIO * measured_s;
          i++) {
         double span_s = high.beyond_s - low.beyond_s;
-        double x = (low.x * high.beyond_s - high.x * low.beyond_s) / span_s;
         bool above = middle.beyond_s > 0;
-        if (!try(&middle, x, measured_s, hybrid, study, scratch, error)) {
+        middle.x = (low.x * high.beyond_s - high.x * low.beyond_s) / span_s;
+        if (!try(&middle, measured_s, hybrid, study, scratch, error)) {
             return false;
         }
         struct trial *same = middle.beyond_s > 0 ? &high : &low;

@@ -271,6 +271,8 @@ static void tell_narrows(struct refinement *own)
     }
 }
 
+// One round of refinement: the next color of each device and server is the sum of what its
+// relations tell, each mixed with its label, so that the order in which they stand does not matter.
 static void play_round(struct refinement *own, struct weft_arena scratch)
 {
     struct hybrid_colors *colors = own->colors;
@@ -325,6 +327,8 @@ static void join(uint32_t *joined, uint32_t a, uint32_t b)
     joined[a > b ? a : b] = a > b ? b : a;
 }
 
+// Replicas that cannot be played apart: those of one server, of one link that may bind, of one ring
+// of context or block of experts (union-find over replicas).
 static void join_replicas(struct refinement *own, struct weft_arena scratch)
 {
     struct hybrid_colors *colors = own->colors;

@@ -174,6 +174,8 @@ static struct weft_hybrid_work latent_up(const struct weft_hybrid_machine *machi
                layer_product(machine, 1, tokens, key_value, stack->kv_rank));
 }
 
+// Queries, keys, values and the output of attention as products; latent attention (kv_rank) has its
+// down and up projections in their place.
 static struct weft_hybrid_work projections(const struct weft_hybrid_machine *machine, double tokens)
 {
     const struct weft_transformer *stack = machine->stack;

@@ -2,7 +2,9 @@
 #ifndef WEFT_STRATEGY_HYBRID_LAYERS_H
 #define WEFT_STRATEGY_HYBRID_LAYERS_H
 
-// What a layer's price is put together from, between layers.c and experts.c.
+// What a layer's price is put together from, between layers.c and experts.c: work on one
+// accelerator, exchanges of its tensor group, and what a mixture of experts adds to both. Private
+// to the hybrid chamber.
 
 #include "hybrid.h"
 

@@ -44,6 +44,8 @@ static void begin_group(struct packet_engine *engine, uint32_t id)
     }
 }
 
+// The messages that begin at this instant: joined to the groups of the links they use, described
+// for the group's key, then started, or ended after as long as last time where the episode repeats.
 static void begin_messages(struct packet_engine *engine)
 {
     struct packet_skip *skip = engine->skip;

@@ -129,6 +129,8 @@ struct window {
     bool is_same;
 };
 
+// What came to a group in its window. Alike is a window whose messages each brought as many packets
+// as in the one before to 2 % or a packet, and all together to 1 %; the same, to half a percent.
 static struct window measure(const struct packet_engine *engine, uint32_t id, uint64_t length_ps)
 {
     const struct packet_skip *skip = engine->skip;
@@ -236,6 +238,8 @@ static void begin_run(struct packet_engine *engine, uint32_t id)
     begin_window(engine, id);
 }
 
+// Judges a window that has ended: too few packets make it longer, one unlike the last begins a new
+// run, and three alike let the next be skipped.
 void packet_skip_end_window(struct packet_engine *engine, uint32_t id)
 {
     struct packet_skip *skip = engine->skip;
