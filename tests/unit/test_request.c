@@ -428,42 +428,6 @@ static void a_fabric_is_bought(void **state)
     assert_non_null(strstr(text, "\"schema\": \"weft.buy/1\""));
 }
 
-// The flags name the degrees; stages that hold unequal numbers of layers are written out, and what
-// no flag says stands in words (made to fail by dealing what does not divide to the first stages).
-static void a_strategy_is_launched(void **state)
-{
-    (void)state;
-    struct door door;
-    open_door(&door);
-    const struct weft_transformer stack = {.layers = 10,
-                                           .hidden = 64,
-                                           .heads = 4,
-                                           .sequence = 128,
-                                           .vocabulary = 100,
-                                           .ffn_units = 256,
-                                           .dtype = WEFT_BF16};
-    struct weft_model model = {.name = "small", .batch = 64, .transformer = &stack};
-    const struct weft_cluster cluster = {.server_count = 4, .accelerators_per_server = 8};
-    struct weft_strategy strategy = {.kind = WEFT_STRATEGY_HYBRID};
-    assert_true(weft_hybrid_parse(&strategy.hybrid, "tp=2,pp=4,dp=4,micro=2,zero=1,chunks=1", 32,
-                                  &door.error));
-    struct weft_launch launch = weft_export_launch(&strategy, &model, &cluster, &door.arena);
-    assert_non_null(strstr(launch.torchrun, "--nnodes 4 --nproc-per-node 8"));
-    assert_non_null(strstr(launch.megatron, "--tensor-model-parallel-size 2 "));
-    assert_non_null(strstr(launch.megatron, "\"Ett|(ttt|)*2,ttL\""));
-    assert_non_null(strstr(launch.megatron, "--use-distributed-optimizer"));
-    assert_non_null(strstr(launch.megatron, "--sequence-parallel"));
-    assert_non_null(strstr(launch.without_flag, "block in Megatron-LM"));
-    assert_true(weft_hybrid_parse(&strategy.hybrid,
-                                  "tp=2,pp=5,micro=2,zero=3,chunks=2,order=ptdc,recompute=full", 40,
-                                  &door.error));
-    launch = weft_export_launch(&strategy, &model, &cluster, &door.arena);
-    assert_non_null(strstr(launch.megatron, "--num-layers-per-virtual-pipeline-stage 1 "));
-    assert_non_null(strstr(launch.megatron, "optim_grads_params"));
-    assert_non_null(strstr(launch.megatron, "--recompute-granularity full"));
-    assert_non_null(strstr(launch.without_flag, "order ptdc"));
-}
-
 // The ring's schedule does its AllReduce; a rank that is not there is no root.
 static void a_collective_is_checked(void **state)
 {
@@ -564,7 +528,6 @@ int main(void)
         cmocka_unit_test(a_trace_is_scheduled),
         cmocka_unit_test(a_strategy_is_found),
         cmocka_unit_test(a_fabric_is_bought),
-        cmocka_unit_test(a_strategy_is_launched),
         cmocka_unit_test(a_collective_is_checked),
         cmocka_unit_test(algorithms_are_ranked_by_size),
         cmocka_unit_test(a_plan_is_made_checked_and_exported),

@@ -248,7 +248,7 @@ static const char *model_flags(const struct weft_transformer *stack, struct weft
                   stack->experts_shared * stack->expert_units);
     }
     if (stack->experts > 0 && stack->dense_layers > 0) {
-        weft_text_add(&text, " --moe-layer-freq ([0]*%u+[1]*%u)", stack->dense_layers,
+        weft_text_add(&text, " --moe-layer-freq \"([0]*%u+[1]*%u)\"", stack->dense_layers,
                       stack->layers - stack->dense_layers);
     }
     if (stack->predictions > 0) {
