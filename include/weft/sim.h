@@ -327,14 +327,29 @@ struct weft_circuit_counts {
     uint32_t hop_max;      // links of the longest path that a flow took
 };
 
-// How one run of the packet engine over a list of flows is divided by its fabric. The partitions,
-// not the threads, may decide which of two packets comes first that come to a port at one
-// picosecond; and acknowledgements of a message's last packets go on to its sender, where in one
-// partition they are dropped. What cannot be divided, by its options or its fabric, is played in
-// one (docs/packet-engine.md).
+// Processes, of one machine or several, that play one run together: all call the same function with
+// the same arguments, each plays some of the partitions, and each has the whole result, the same
+// bytes as one process alone. What they play in one partition each of them plays.
+struct weft_partition_peers {
+    uint32_t rank;
+    uint32_t count; // at most as many as partitions
+    void *context;
+    // Hands `length` bytes (a multiple of 8) to all processes: all[i] are lengths[i] bytes of
+    // process i, aligned to 8, until the next call. Collective, as in MPI; does not return where
+    // another process is gone.
+    void (*gather)(void *context, const uint8_t *own, size_t length, uint8_t **all,
+                   size_t *lengths);
+};
+
+// How one run of the packet engine is divided by its fabric. The partitions, not the threads or the
+// processes, may decide which of two packets comes first that come to a port at one picosecond; and
+// acknowledgements of a message's last packets go on to its sender, where in one partition they are
+// dropped. What cannot be divided, by its options or its fabric, is played in one
+// (docs/packet-engine.md).
 struct weft_partition_options {
-    uint32_t count;   // at most 16; 0 or 1: the run is not divided
-    uint32_t threads; // that play them side by side; 0 = 1
+    uint32_t count;                           // at most 16; 0 or 1: the run is not divided
+    uint32_t threads;                         // of this process, that play them side by side; 0 = 1
+    const struct weft_partition_peers *peers; // NULL: this process plays alone
 };
 
 struct weft_sim_options {

@@ -150,12 +150,12 @@ static void name_flow(char *text, size_t room, const void *input, uint32_t owner
 
 // Plays the flows with packets, in partitions where that is asked for and can be.
 static bool run_packets(struct flows_player *player, struct weft_sim_result *result,
-                        uint32_t hop_max, struct weft_arena scratch, struct weft_error *error)
+                        struct weft_arena scratch, struct weft_error *error)
 {
-    struct packet_partitions partitions;
+    struct packet_partitioning partitioning;
     struct weft_arena beside = weft_arena_split(&scratch);
-    if (flows_divide(&partitions.partitioning, player, &beside, scratch)) {
-        if (!flows_play_partitions(player, &partitions, hop_max, result, &beside, error)) {
+    if (flows_divide(&partitioning, player, &beside, scratch)) {
+        if (!flows_play_partitions(player, &partitioning, result, &beside, error)) {
             return false;
         }
     } else {
@@ -230,7 +230,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     }
     if (!packets) {
         play(&player);
-    } else if (!run_packets(&player, &outcome, hop_max, scratch, error)) {
+    } else if (!run_packets(&player, &outcome, scratch, error)) {
         return false;
     }
     if (!sim_circuits_finish(&player.net, error) ||

@@ -33,10 +33,9 @@ struct flows_player {
     struct weft_simnet net;
     struct sim_watch watch;
     const struct weft_flow_list *flows;
-    double *end_ps;                       // per flow: the latest of its paths so far
-    uint32_t next;                        // flow to start
-    uint64_t event_count;                 // instants played
-    struct packet_partitions *partitions; // NULL: one
+    double *end_ps;       // per flow: the latest of its paths so far
+    uint32_t next;        // flow to start
+    uint64_t event_count; // instants played
     const struct flows_fold
         *fold; // NULL: flows are played one by one; else `flows` are the classes
 };
@@ -47,16 +46,17 @@ static inline uint64_t flows_hash(const struct flows_player *player, uint32_t fl
     return weft_hash(player->net.options->seed ^ weft_hash(flow));
 }
 
-// A flow begins on all its paths; in partitions: in the next window.
+// A flow begins on all its paths.
 void flows_start(struct flows_player *player, uint32_t flow);
 // Whether the flows can be played in partitions; if so, how the fabric is divided.
 bool flows_divide(struct packet_partitioning *partitioning, const struct flows_player *player,
                   struct weft_arena *arena, struct weft_arena scratch);
 // Plays all flows in partitions, and counts of these go to `result`. Fails with UNSUPPORTED when
 // the OS has no address space for them.
-bool flows_play_partitions(struct flows_player *player, struct packet_partitions *partitions,
-                           uint32_t hop_max, struct weft_sim_result *result,
-                           struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool flows_play_partitions(struct flows_player *player,
+                           const struct packet_partitioning *partitioning,
+                           struct weft_sim_result *result, struct weft_arena *arena,
+                           struct weft_error *error) WEFT_MUST_USE;
 
 // The flows in classes, if they come down to a quarter of their number at most. Not under a
 // controller of circuits or with samples of links, which are of links one by one. `part_count`:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flow of a list begins: its message goes out on every path that its pair takes, each with its
 // share of the bytes. A flow of no bytes only waits for its path's latency, and one from a server
-// to itself ends where it starts. In a run in partitions the message waits for the next window. In
-// a folded run what begins is a class of equal flows, as one flow of the weight of all of them.
+// to itself ends where it starts. In a folded run what begins is a class of equal flows, as one
+// flow of the weight of all of them.
 
 #include "flows.h"
 
@@ -51,11 +51,6 @@ void flows_start(struct flows_player *player, uint32_t flow)
         struct weft_simnet_path path = weft_simnet_open_path(net, from, to, i, hash, 0);
         if (wire_bytes > 0) {
             weft_simnet_start(net, path.class_id, wire_bytes * path.share_ratio, flow, 0);
-            if (player->partitions != NULL) {
-                uint64_t start_ps = flows->start_ps[flow];
-                packet_partitions_start(player->partitions, net->packets.laid_out,
-                                        start_ps < CLOCK_END_PS ? start_ps : CLOCK_END_PS);
-            }
         } else {
             double latency_ps = weft_simnet_empty_ps(net, path);
             player->end_ps[flow] =

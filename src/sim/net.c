@@ -5,6 +5,8 @@
 
 #include "net.h"
 
+#include "sim/packet/partition/partitions.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -167,6 +169,9 @@ static void start_packets(struct weft_simnet *net, uint32_t class_id, double wir
     const struct packet_route route = {path->path, path->hop_count, net->back, back_count};
     packet_engine_start(&net->packets, &route, wire_bytes,
                         (struct packet_end){owner, class_id, job});
+    if (net->partitions != NULL) {
+        packet_partitions_start(net->partitions, net->packets.laid_out, net->packets.clock.now_ps);
+    }
 }
 
 void weft_simnet_start(struct weft_simnet *net, uint32_t class_id, double wire_bytes,

@@ -11,6 +11,7 @@
 #include "sim/packet/engine/engine.h"
 
 struct sim_circuits;
+struct packet_partitions;
 
 struct weft_simnet {
     struct weft_active_flows active;
@@ -23,7 +24,8 @@ struct weft_simnet {
     uint32_t *joined;               // of classes on joined links: room for one path
     uint32_t *back;                 // with WEFT_ENGINE_PACKET: room for one path
     struct packet_engine packets;
-    struct sim_circuits *circuits; // NULL: the fabric's links stay as they are
+    struct packet_partitions *partitions; // that play the packets; NULL: the engine does
+    struct sim_circuits *circuits;        // NULL: the fabric's links stay as they are
 };
 
 // One of the paths that a transfer takes.

@@ -9,11 +9,12 @@
 // engine says when they end. What else ends or begins at a known time stands in one heap. An event
 // costs O(log events), besides what the engine takes for messages.
 //
-//   setup.c lays out ─► jobs.c plays ─► iterations.c begins jobs anew, and gathers their times
-//                          │
+//   setup.c lays out ─► jobs.c plays ─► partitions.c: packets in several partitions
 //                          ├─► steady.c: rounds that repeat are skipped
-//                          ├─► collective.c: rings and their rounds
-//                          └─► events.c: the heap, queues of tasks, ends of their parts
+//                          └─► tasks.c: they begin and end
+//                                 ├─► iterations.c begins jobs anew, and gathers their times
+//                                 ├─► collective.c: rings and their rounds
+//                                 └─► events.c: the heap, queues of tasks, ends of their parts
 
 #include "sim/watch.h"
 
@@ -128,6 +129,7 @@ struct executor {
     struct executor_tasks tasks;
     struct executor_devices devices;
     struct executor_queue ready; // tasks to start now
+    uint32_t run_room;           // runs of rings at most
     struct executor_rings rings;
     struct executor_steady steady;
     struct executor_event_heap events;
@@ -165,6 +167,24 @@ bool executor_lay_out_iterations(struct executor *executor, const struct weft_si
 // Per job: mean iterations and the ends of all.
 bool executor_iterations(struct weft_sim_result *result, const struct executor *executor,
                          struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- tasks (tasks.c) ----
+
+// Tasks that are ready start.
+void executor_start_ready(struct executor *executor, double now_ps);
+// The next event happens.
+void executor_take_event(struct executor *executor);
+// A message has ended.
+void executor_flow_ended(struct executor *executor, const struct weft_active_end *end);
+// The task that an owner of messages is, or is for, in its job.
+uint32_t executor_owner_task(const struct executor *executor, uint32_t owner, uint32_t *job);
+// ---- partitions (partitions.c) ----
+
+// Plays the jobs in partitions; *played: whether they can be. Fails with UNSUPPORTED when the OS
+// has no address space.
+bool executor_play_partitions(struct executor *executor, struct weft_sim_result *result,
+                              bool *played, struct weft_arena scratch, struct weft_error *error)
+    WEFT_MUST_USE;
 
 // ---- what waits (events.c) ----
 

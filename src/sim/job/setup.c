@@ -251,9 +251,17 @@ static bool check_servers(const struct weft_sim_job *job, const struct weft_fabr
     return true;
 }
 
+// Messages at once: one a path, and one to spare. In partitions two more of a path may be over
+// while their senders do not know yet.
+static uint64_t count_flows(const struct needs *needs, const struct weft_sim_options *options)
+{
+    uint64_t paths = needs->run_paths + needs->transfer_paths + 1;
+    return options->partitions.count > 1 ? 3 * paths : paths;
+}
+
 // Reserves what `needs` counted. Every path may carry a message at the same time, hence as many
-// classes and flows as paths, and one to spare. A task, a ring run or a job has one event in the
-// heap at most.
+// classes as paths, and one to spare. A task, a ring run or a job has one event in the heap at
+// most.
 static void lay_out(struct executor *executor, const struct weft_routes *routes,
                     const struct weft_sim_options *options, const struct needs *needs,
                     struct weft_arena *arena)
@@ -261,7 +269,9 @@ static void lay_out(struct executor *executor, const struct weft_routes *routes,
     uint32_t tasks = (uint32_t)needs->tasks;
     uint32_t devices = (uint32_t)needs->devices;
     uint32_t paths = (uint32_t)(needs->run_paths + needs->transfer_paths) + 1;
-    const struct weft_active_room room = {paths, paths, needs->hop_max};
+    const struct weft_active_room room = {paths, (uint32_t)count_flows(needs, options),
+                                          needs->hop_max};
+    executor->run_room = (uint32_t)needs->runs;
     weft_simnet_init(&executor->net, routes->fabric, routes, options, &room, arena);
     executor->tasks.job = WEFT_NEW_RAW(arena, uint32_t, tasks);
     executor->tasks.waits_for = WEFT_NEW_RAW(arena, uint32_t, tasks);
@@ -336,12 +346,11 @@ bool executor_build(struct executor *executor, const struct weft_network *networ
         }
     }
     if (needs.runs >= EXECUTOR_RUN_OWNER ||
-        (needs.run_paths + needs.transfer_paths) * needs.hop_max > UINT32_MAX / 2) {
+        count_flows(&needs, options) * needs.hop_max > UINT32_MAX / 2) {
         return weft_fail(error, WEFT_INPUT, "the jobs have too many flows; simulate fewer");
     }
     if (options->engine == WEFT_ENGINE_PACKET &&
-        !packet_ports_check_flows(options, needs.run_paths + needs.transfer_paths + 1,
-                                  needs.hop_max, error)) {
+        !packet_ports_check_flows(options, count_flows(&needs, options), needs.hop_max, error)) {
         return false;
     }
     lay_out(&built, routes, options, &needs, arena);

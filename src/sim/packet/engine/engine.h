@@ -477,6 +477,8 @@ void packet_window_send(struct packet_engine *engine, uint32_t flow);
 void packet_window_timed_out(struct packet_engine *engine, uint32_t flow);
 // A packet is at the end of its path.
 void packet_window_deliver(struct packet_engine *engine, uint32_t id);
+// Of a run in partitions: the sender's end of a message is over, unless it was before.
+void packet_window_close(struct packet_engine *engine, uint32_t flow);
 
 // ---- messages begin (start.c) ----
 

@@ -123,10 +123,13 @@ static void take_trimmed(struct packet_engine *engine, struct packet_flow *flow,
     }
 }
 
-// Of a run in partitions: all is acknowledged.
-static void close_sender(struct packet_engine *engine, uint32_t id)
+// Of a run in partitions: all is acknowledged, or known to have come.
+void packet_window_close(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
+    if (!flow->is_open) {
+        return;
+    }
     packet_release_bits(engine, &flow->acknowledged);
     packet_forget_all_trimmed(engine, flow);
     flow->is_open = false;
@@ -160,7 +163,7 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
         newly++;
     }
     if (engine->mailbox != NULL && flow->acknowledged.low == flow->total) {
-        close_sender(engine, id);
+        packet_window_close(engine, id);
         return;
     }
     if (flow->is_stream) {
@@ -231,12 +234,14 @@ static void receive(struct packet_engine *engine, uint32_t id)
     struct packet *packet = &engine->packets[id];
     struct packet_flow *flow = &engine->flows[packet->flow];
     if (packet->sequence != WEFT_NONE && (packet->flags & PACKET_TRIMMED) == 0) {
-        if (packet_put(engine, &flow->received, packet->sequence)) {
+        bool is_new = packet_put(engine, &flow->received, packet->sequence);
+        if (is_new) {
             bool marked = (packet->flags & PACKET_MARKED) != 0;
             engine->counts.ecn_marks += marked;
             flow->marked_count += marked;
         }
         if (engine->mailbox != NULL) {
+            packet_mail_came(engine, packet->flow, is_new);
             note_whole(engine, packet->flow);
         } else if (flow->is_stream) {
             packet_stream_received(engine, packet->flow);

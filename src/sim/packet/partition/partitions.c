@@ -14,78 +14,89 @@
 
 #include <string.h>
 
-// ---- mail ----
+// ---- windows ----
 
 // What the others sent in the last window: those of one instant in the order of partitions, and of
 // sending.
 static void take_mail(struct packet_partitions *partitions, struct packet_partition *partition)
 {
-    struct packet_engine *engine = &partition->engine;
     uint64_t last = (partitions->window_count + 1) % 2;
     for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
         struct packet_mail *mail =
             &partitions->partitions[p]->outgoing[last][partition->mailbox.partition];
         for (uint32_t i = 0; i < mail->count; i++) {
-            uint32_t id = packet_take(engine);
-            engine->packets[id] = mail->packets[i];
-            clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id,
-                       mail->packets[i].entered_ps);
+            packet_mail_take(&partition->engine, &mail->packets[i]);
         }
         mail->count = 0;
     }
 }
 
-// ---- windows ----
-
 static void add_end(struct packet_partition *partition)
 {
-    if (partition->end_count == partition->end_room) {
-        uint32_t room = partition->end_room == 0 ? 64 : 2 * partition->end_room;
-        struct packet_partition_end *wider =
-            WEFT_NEW_RAW(&partition->arena, struct packet_partition_end, room);
-        if (partition->end_count > 0) {
-            memcpy(wider, partition->ends, partition->end_count * sizeof(*wider));
-        }
-        partition->ends = wider;
-        partition->end_room = room;
-    }
+    partition->ends = packet_mail_room(&partition->arena, partition->ends, partition->end_count,
+                                       &partition->end_room, sizeof(*partition->ends));
     uint32_t flow = partition->mailbox.ended_flow;
     partition->ends[partition->end_count++] = (struct packet_partition_end){
         partition->engine.clock.now_ps, flow, partition->engine.flows[flow].marked_count};
 }
 
-// Plays a window of one partition: it takes the mail, then starts messages and runs its engine in
-// the order of time up to the window's end. Only this partition is written.
+// The order of a list that is due by to_ps, if it is the next one.
+static const struct packet_partition_order *due_order(const struct packet_partition_orders *orders,
+                                                      uint32_t next, uint64_t *to_ps)
+{
+    if (next == orders->count || orders->list[next].time_ps > *to_ps) {
+        return NULL;
+    }
+    *to_ps = orders->list[next].time_ps;
+    return &orders->list[next];
+}
+
+// Plays a window of one partition: it takes the mail, then begins and closes messages and runs its
+// engine in the order of time up to the window's end. Only this partition is written.
 static void play_partition(void *context, uint32_t index, struct weft_arena scratch)
 {
     (void)scratch;
     struct packet_partitions *partitions = context;
     struct packet_partition *partition = partitions->partitions[index];
+    struct packet_mailbox *mailbox = &partition->mailbox;
+    if (!packet_partitions_is_here(partitions, index)) {
+        return;
+    }
     struct packet_engine *engine = &partition->engine;
-    partition->mailbox.outgoing = partition->outgoing[partitions->window_count % 2];
-    partition->mailbox.first_ps = WEFT_NEVER;
-    partition->mailbox.closed_count = 0;
+    mailbox->outgoing = partition->outgoing[partitions->window_count % 2];
+    mailbox->first_ps = WEFT_NEVER;
+    mailbox->first_last_ps = WEFT_NEVER;
+    mailbox->closed_count = 0;
+    mailbox->note_count = 0;
     partition->end_count = 0;
     take_mail(partitions, partition);
-    for (uint32_t next = 0;;) {
-        bool more = next < partition->start_count;
-        uint64_t to_ps = more ? partition->starts[next].start_ps : partitions->until_ps;
+    for (uint32_t begun = 0, closed = 0;;) {
+        uint64_t to_ps = partitions->until_ps;
+        const struct packet_partition_order *start = due_order(&partition->starts, begun, &to_ps);
+        const struct packet_partition_order *close =
+            due_order(&partition->closings, closed, &to_ps);
         struct packet_end end;
         if (packet_engine_run(engine, to_ps, &end)) {
             add_end(partition);
-        } else if (more) {
-            engine->clock.now_ps = to_ps;
-            packet_begin(engine, partition->starts[next++].flow);
+            continue;
+        }
+        engine->clock.now_ps = to_ps;
+        if (close != NULL) {
+            packet_window_close(engine, close->flow);
+            closed++;
+        } else if (start != NULL) {
+            packet_begin(engine, start->flow);
+            begun++;
         } else {
             break;
         }
     }
-    partition->start_count = 0;
+    partition->starts.count = 0;
+    partition->closings.count = 0;
     uint64_t next_ps = clock_next_ps(&engine->clock);
-    partition->next_ps =
-        next_ps < partition->mailbox.first_ps ? next_ps : partition->mailbox.first_ps;
+    partition->next_ps = next_ps < mailbox->first_ps ? next_ps : mailbox->first_ps;
     // Nothing that was sent may come to another partition before the next window.
-    WEFT_ASSERT(partition->mailbox.first_ps > partitions->until_ps);
+    WEFT_ASSERT(mailbox->first_ps > partitions->until_ps);
 }
 
 void packet_partitions_play(struct packet_partitions *partitions, uint64_t until_ps)
@@ -99,26 +110,33 @@ void packet_partitions_play(struct packet_partitions *partitions, uint64_t until
         .keeps_workers = true,
     };
     weft_team_play(partitions->team, &window);
+    packet_peers_exchange(partitions);
 }
 
 // ---- messages ----
 
-struct packet_flow *packet_partitions_sender(const struct packet_partitions *partitions,
-                                             uint32_t flow)
+static uint32_t sender_partition(const struct packet_partitions *partitions, uint32_t flow)
 {
     const struct packet_engine *coordinator = partitions->coordinator;
-    uint32_t first = coordinator->hops[coordinator->flows[flow].data_hop];
-    return &partitions->partitions[partitions->partitioning.owner[first]]->engine.flows[flow];
+    return partitions->partitioning.owner[coordinator->hops[coordinator->flows[flow].data_hop]];
 }
 
-struct packet_flow *packet_partitions_receiver(const struct packet_partitions *partitions,
-                                               uint32_t flow)
+static uint32_t receiver_partition(const struct packet_partitions *partitions, uint32_t flow)
 {
     const struct packet_engine *coordinator = partitions->coordinator;
-    uint32_t first = coordinator->hops[coordinator->flows[flow].ack_hop];
-    return &partitions->partitions[partitions->partitioning.owner[first]]->engine.flows[flow];
+    return partitions->partitioning.owner[coordinator->hops[coordinator->flows[flow].ack_hop]];
 }
 
+// A half of a message that is here; NULL: it is another process's.
+static const struct packet_flow *half_of(const struct packet_partitions *partitions, uint32_t p,
+                                         uint32_t flow)
+{
+    return packet_partitions_is_here(partitions, p) ? &partitions->partitions[p]->engine.flows[flow]
+                                                    : NULL;
+}
+
+// An end of a message begins in a slot whose timers, of a message before, may still be filed: they
+// find nothing to do, as in a run in one partition.
 static void lay_half(struct packet_engine *engine, const struct packet_engine *coordinator,
                      uint32_t flow)
 {
@@ -126,8 +144,15 @@ static void lay_half(struct packet_engine *engine, const struct packet_engine *c
         memset(&engine->flows[engine->flow_ids.count++], 0, sizeof(struct packet_flow));
     }
     struct packet_flow *half = &engine->flows[flow];
-    WEFT_ASSERT(!half->is_open && !half->timer_filed && !half->is_paced);
+    WEFT_ASSERT(!half->is_open);
+    bool timer_filed = half->timer_filed;
+    bool is_paced = half->is_paced;
     *half = coordinator->flows[flow];
+    half->timer_filed = timer_filed;
+    half->is_paced = is_paced;
+    if (engine->mailbox->dues != NULL) {
+        engine->mailbox->dues[flow] = (struct packet_due){.missing = half->total};
+    }
     if (engine->sprays.flows != NULL) {
         engine->sprays.flows[flow] = coordinator->sprays.flows[flow];
     }
@@ -137,29 +162,42 @@ static void lay_half(struct packet_engine *engine, const struct packet_engine *c
     }
 }
 
+static void give_order(struct packet_partition *partition, struct packet_partition_orders *orders,
+                       uint64_t time_ps, uint32_t flow)
+{
+    orders->list = packet_mail_room(&partition->arena, orders->list, orders->count, &orders->room,
+                                    sizeof(*orders->list));
+    orders->list[orders->count++] = (struct packet_partition_order){time_ps, flow};
+}
+
 void packet_partitions_start(struct packet_partitions *partitions, uint32_t flow, uint64_t start_ps)
 {
-    const struct packet_engine *coordinator = partitions->coordinator;
-    const struct packet_flow *laid_out = &coordinator->flows[flow];
+    struct packet_engine *coordinator = partitions->coordinator;
+    struct packet_flow *laid_out = &coordinator->flows[flow];
     WEFT_ASSERT(laid_out->ack_hop != WEFT_NONE && !laid_out->is_open);
-    uint32_t from = partitions->partitioning.owner[coordinator->hops[laid_out->data_hop]];
-    uint32_t to = partitions->partitioning.owner[coordinator->hops[laid_out->ack_hop]];
+    uint32_t from = sender_partition(partitions, flow);
+    uint32_t to = receiver_partition(partitions, flow);
     struct packet_partition *partition = partitions->partitions[from];
-    lay_half(&partition->engine, coordinator, flow);
-    if (to != from) {
+    laid_out->started_ps = start_ps;
+    if (to != from && packet_partitions_is_here(partitions, to)) {
         lay_half(&partitions->partitions[to]->engine, coordinator, flow);
     }
-    if (partition->start_count == partition->start_room) {
-        uint32_t room = partition->start_room == 0 ? 64 : 2 * partition->start_room;
-        struct packet_partition_start *wider =
-            WEFT_NEW_RAW(&partition->arena, struct packet_partition_start, room);
-        if (partition->start_count > 0) {
-            memcpy(wider, partition->starts, partition->start_count * sizeof(*wider));
-        }
-        partition->starts = wider;
-        partition->start_room = room;
+    if (packet_partitions_is_here(partitions, from)) {
+        lay_half(&partition->engine, coordinator, flow);
+        give_order(partition, &partition->starts, start_ps, flow);
     }
-    partition->starts[partition->start_count++] = (struct packet_partition_start){start_ps, flow};
+    if (start_ps < partition->next_ps) {
+        partition->next_ps = start_ps;
+    }
+}
+
+void packet_partitions_close_flow(struct packet_partitions *partitions, uint32_t flow,
+                                  uint64_t close_ps)
+{
+    struct packet_partition *partition = partitions->partitions[sender_partition(partitions, flow)];
+    if (packet_partitions_is_here(partitions, partition->mailbox.partition)) {
+        give_order(partition, &partition->closings, close_ps, flow);
+    }
 }
 
 // ---- all partitions ----
@@ -183,16 +221,38 @@ static void release_partitions(struct packet_partitions *partitions, uint32_t co
     }
 }
 
+static void open_engine(struct packet_partition *partition,
+                        const struct packet_partitions *partitions,
+                        const struct packet_partitions_run *run)
+{
+    const struct packet_engine *coordinator = partitions->coordinator;
+    struct packet_engine *engine = &partition->engine;
+    packet_engine_init(engine, run->fabric, run->options, coordinator->flow_ids.room, run->hop_max,
+                       &partition->arena);
+    if (run->job_count > 0) {
+        packet_engine_jobs(engine, run->options->timings, run->job_count);
+    }
+    engine->hops = coordinator->hops;
+    engine->mailbox = &partition->mailbox;
+    if (run->asks_dues) {
+        partition->mailbox.dues =
+            WEFT_NEW_RAW(&partition->arena, struct packet_due, coordinator->flow_ids.room);
+    }
+}
+
 // The team is opened last: until then a partition that gets no memory may unwind.
 bool packet_partitions_open(struct packet_partitions *partitions, struct packet_engine *coordinator,
-                            const struct weft_fabric *fabric,
-                            const struct weft_sim_options *options, uint32_t hop_max,
-                            struct weft_error *error)
+                            const struct packet_partitions_run *run, struct weft_error *error)
 {
     uint32_t count = partitions->partitioning.partition_count;
     partitions->coordinator = coordinator;
     partitions->window_count = 0;
+    partitions->until_ps = 0;
+    partitions->peers = run->options->partitions.peers;
+    partitions->said = NULL;
+    partitions->said_room = 0;
     coordinator->lays_out_only = true;
+    uint32_t here = 0;
     for (uint32_t p = 0; p < count; p++) {
         struct weft_arena whole;
         if (!weft_arena_init(&whole, 0, error)) {
@@ -204,19 +264,21 @@ bool packet_partitions_open(struct packet_partitions *partitions, struct packet_
         partition->whole_arena = whole;
         partition->arena = left;
         partitions->partitions[p] = partition;
-        packet_engine_init(&partition->engine, fabric, options, coordinator->flow_ids.room, hop_max,
-                           &partition->arena);
         partition->mailbox = (struct packet_mailbox){.partition = p,
                                                      .owner = partitions->partitioning.owner,
                                                      .far = partitions->partitioning.far,
-                                                     .outgoing = partition->outgoing[0]};
-        partition->engine.hops = coordinator->hops;
-        partition->engine.mailbox = &partition->mailbox;
+                                                     .outgoing = partition->outgoing[0],
+                                                     .first_ps = WEFT_NEVER,
+                                                     .first_last_ps = WEFT_NEVER};
         partition->next_ps = WEFT_NEVER;
+        if (packet_partitions_is_here(partitions, p)) {
+            open_engine(partition, partitions, run);
+            here++;
+        }
     }
-    uint32_t wanted = options->partitions.threads;
-    uint32_t threads = wanted < count ? wanted : count;
-    if (!weft_team_open(&partitions->team, threads, error)) {
+    uint32_t wanted = run->options->partitions.threads;
+    uint32_t threads = wanted < here ? wanted : here;
+    if (!weft_team_open(&partitions->team, threads > 0 ? threads : 1, error)) {
         release_partitions(partitions, count);
         return false;
     }
@@ -237,6 +299,16 @@ uint64_t packet_partitions_next_ps(const struct packet_partitions *partitions)
         next_ps = partition_ps < next_ps ? partition_ps : next_ps;
     }
     return next_ps;
+}
+
+uint64_t packet_partitions_first_last_ps(const struct packet_partitions *partitions)
+{
+    uint64_t first_ps = WEFT_NEVER;
+    for (uint32_t p = 0; p < partitions->partitioning.partition_count; p++) {
+        uint64_t partition_ps = partitions->partitions[p]->mailbox.first_last_ps;
+        first_ps = partition_ps < first_ps ? partition_ps : first_ps;
+    }
+    return first_ps;
 }
 
 void packet_partitions_count(struct packet_partitions *partitions)
@@ -263,26 +335,35 @@ void packet_partitions_gather_links(struct packet_partitions *partitions)
 {
     struct packet_engine *coordinator = partitions->coordinator;
     for (uint32_t l = 0; l < coordinator->ports.fabric->link_count; l++) {
-        const struct packet_engine *engine =
-            &partitions->partitions[partitions->partitioning.owner[l]]->engine;
-        coordinator->links[l] = engine->links[l];
-        if (coordinator->ports.queues != NULL) {
-            coordinator->ports.queues[l] = engine->ports.queues[l];
+        uint32_t p = partitions->partitioning.owner[l];
+        if (packet_partitions_is_here(partitions, p)) {
+            const struct packet_engine *engine = &partitions->partitions[p]->engine;
+            coordinator->links[l] = engine->links[l];
+            if (coordinator->ports.queues != NULL) {
+                coordinator->ports.queues[l] = engine->ports.queues[l];
+            }
         }
     }
+    packet_peers_gather_links(partitions);
 }
 
 void packet_partitions_gather_flows(struct packet_partitions *partitions)
 {
     struct packet_engine *coordinator = partitions->coordinator;
     for (uint32_t i = 0; i < coordinator->flow_ids.count; i++) {
-        const struct packet_flow *sender = packet_partitions_sender(partitions, i);
-        const struct packet_flow *receiver = packet_partitions_receiver(partitions, i);
+        const struct packet_flow *sender = half_of(partitions, sender_partition(partitions, i), i);
+        const struct packet_flow *receiver =
+            half_of(partitions, receiver_partition(partitions, i), i);
         struct packet_flow *flow = &coordinator->flows[i];
-        flow->is_open = sender->is_open && !receiver->has_come;
-        flow->is_connected = sender->is_connected;
-        flow->acknowledged.low = sender->acknowledged.low;
-        flow->received.low = receiver->received.low;
-        flow->timeout_count = sender->timeout_count;
+        flow->is_open = sender != NULL && sender->is_open;
+        flow->is_connected = sender != NULL && sender->is_connected;
+        flow->acknowledged.low = sender != NULL ? sender->acknowledged.low : 0;
+        flow->timeout_count = sender != NULL ? sender->timeout_count : 0;
+        flow->has_come = receiver != NULL && receiver->has_come;
+        flow->received.low = receiver != NULL ? receiver->received.low : 0;
+    }
+    packet_peers_gather_flows(partitions);
+    for (uint32_t i = 0; i < coordinator->flow_ids.count; i++) {
+        coordinator->flows[i].is_open &= !coordinator->flows[i].has_come;
     }
 }
