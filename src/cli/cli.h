@@ -77,6 +77,7 @@ struct cli {
     struct cli_wanted wanted;
     bool json;
     bool quiet;
+    bool follows; // another process says and writes what there is
     uint64_t seed;
     uint32_t threads;
     bool threads_given;

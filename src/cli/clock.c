@@ -198,7 +198,8 @@ static void *tick(void *argument)
 {
     (void)argument;
     bool terminal = isatty(STDERR_FILENO) != 0;
-    bool visible = !ticker.cli->quiet && (terminal || ticker.cli->given.records.progress);
+    bool visible = !ticker.cli->quiet && !ticker.cli->follows &&
+                   (terminal || ticker.cli->given.records.progress);
     pthread_mutex_lock(&ticker.mutex);
     while (!ticker.over) {
         struct timespec until;

@@ -58,6 +58,9 @@ struct weft_request_environment *cli_environment(struct cli *cli, weft_stop stop
 void cli_print_notes(struct cli *cli)
 {
     const struct weft_notes *notes = &cli->environment.notes;
+    if (cli->follows) {
+        return;
+    }
     for (uint64_t count = atomic_load(&notes->count); cli->printed.count < count;) {
         cli->printed.last = cli->printed.last == NULL ? notes->first : cli->printed.last->next;
         cli->printed.count++;

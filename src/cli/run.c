@@ -22,6 +22,9 @@ static bool write_stdout(const char *data, size_t length, struct weft_error *err
 static void complain(struct cli *cli)
 {
     struct weft_arena scratch = cli->scratch;
+    if (cli->follows) {
+        return;
+    }
     cli_spell(cli, cli->error.message);
     fprintf(stderr, "%s: %s%s\n", cli->program, cli->error.message,
             cli_spell_remedy(cli, &scratch));

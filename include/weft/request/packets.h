@@ -76,8 +76,9 @@ struct weft_request_packets {
         bool dctcp_rfc;
         struct weft_given_time target_delay;
     } control;
-    struct weft_given_count partitions; // that one run of flows is played in
-    bool skip;                          // steady states are skipped
+    struct weft_given_count partitions;       // that one run is played in
+    const struct weft_partition_peers *peers; // processes that play it together; NULL: this one
+    bool skip;                                // steady states are skipped
 };
 
 enum { WEFT_PACKET_PARAMETERS = 48 };

@@ -113,8 +113,8 @@ enum { KEY_FIRST = 4000 };
       "size of an acknowledgement (a header)") \
     X(EARLY_DROPS, "early-drops", NULL, "with --ecn-kmax: ports lose instead of marking") \
     X(PARTS, "parts", "N", \
-      "partition one run of a list of flows into N parts, which --threads play side by side " \
-      "(1); what cannot be partitioned is played in one, and the result says so") \
+      "partition one run into N parts, which --threads, and processes of mpirun, play side by " \
+      "side (1); what cannot be partitioned is played in one, and the result says so") \
     X(SKIP, "skip", NULL, \
       "skip what repeats: steady rates, and rounds that were played before; samples say how " \
       "far that is off")

@@ -6,6 +6,8 @@
 
 #include "simulate.h"
 
+#include "cli/mpi.h"
+
 // What the options say.
 struct options {
     struct cli *cli;
@@ -137,6 +139,8 @@ static const char doc[] =
     "  $ weft simulate jobs.json --sharing unfair:60/40 --engine packet --transport dcqcn\n"
     "  $ weft simulate allreduce.goal --fabric fat-tree --rate 200Gbps\n"
     "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n"
+    "  $ mpirun -n 2 weft simulate allreduce:1MB --servers 8192 --fabric leaf-spine \\\n"
+    "      --rate 400Gbps --engine packet --mtu 4160 --parts 2\n"
     "  $ weft simulate alltoall:1MB --fabric rail-only --servers 64 --rate 400Gbps \\\n"
     "      --accelerators 8 --scale-up-rate 450GB/s\n";
 
@@ -201,14 +205,39 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return cli_parameter(cli, &parameters, name_of(key), argument);
 }
 
+// The processes of mpirun play one run together; the first of them writes.
+static bool take_ranks(struct weft_partition_peers *peers, const struct cli_ranks *ranks,
+                       struct cli *cli)
+{
+    const struct weft_given_count *parts = &cli->given.packets.partitions;
+    if (ranks->mpi == NULL) {
+        return true;
+    }
+    cli->follows = ranks->rank > 0;
+    if (!parts->given || parts->value < ranks->size) {
+        return weft_fail(&cli->error, WEFT_USAGE,
+                         "mpirun started %u processes, which play parts of one run: give --parts "
+                         "%u or more (at most 16); many runs are a 'weft sweep'",
+                         ranks->size, ranks->size);
+    }
+    *peers = (struct weft_partition_peers){
+        .rank = ranks->rank, .count = ranks->size, .gather = ranks->mpi->gather};
+    cli->given.packets.peers = peers;
+    return true;
+}
+
 // Fills in the request what the shared groups of options say, asks it while the clock shows its
 // progress, writes the files and then the result.
-static bool run(struct options *input)
+static bool run(struct options *input, const struct cli_ranks *ranks)
 {
     struct cli *cli = input->cli;
+    struct weft_partition_peers peers;
     struct weft_simulate_request *request = &input->request;
     const struct cli_records *records = &cli->given.records;
     struct weft_simulate_result result;
+    if (!take_ranks(&peers, ranks, cli)) {
+        return false;
+    }
     request->loads = input->loads;
     request->hardware = cli->given.hardware;
     request->trace = cli->given.trace;
@@ -220,14 +249,14 @@ static bool run(struct options *input)
                                                      .snapshot = records->snapshot_path != NULL,
                                                      .name = records->job_name,
                                                      .every_ps = records->every_ps};
-    if (!simulate_can_write(cli)) {
+    if (!cli->follows && !simulate_can_write(cli)) {
         return false;
     }
     bool played =
         weft_request_simulate(&result, request, cli_environment(cli, cli_clock_watch(cli)));
     cli_clock_stop(cli);
-    if (!played || !simulate_write(cli, &result)) {
-        return false;
+    if (!played || cli->follows || !simulate_write(cli, &result)) {
+        return played;
     }
     result.wall_s = cli_elapsed_s(cli);
     if (cli->json) {
@@ -256,5 +285,13 @@ int cli_simulate(int argc, char **argv)
     // The list of fabrics alone is a result, too.
     bool listed =
         cli.text.length > 0 && input.request.load_count == 0 && input.request.plan_path == NULL;
-    return cli_finish(&cli, listed || run(&input));
+    struct cli_ranks ranks = {.size = 1};
+    bool fine =
+        listed || (cli_ranks_begin(&ranks, &cli, "build Weft where libopenmpi-dev is installed") &&
+                   run(&input, &ranks));
+    int code = cli_finish(&cli, fine);
+    if (fine) { // else the others may still wait for this process, which ends them
+        cli_ranks_end(&ranks);
+    }
+    return code;
 }

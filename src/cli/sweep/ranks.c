@@ -6,8 +6,6 @@
 
 #include "sweep.h"
 
-#include "runtime/module.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -22,53 +20,12 @@ struct header {
 static const double poll_s = 0.001;
 static const double progress_s = 0.2;
 
-// ---- the module ----
-
-static bool started_by_mpirun(void)
-{
-    // No other thread runs yet.
-    // NOLINTBEGIN(concurrency-mt-unsafe)
-    return getenv("OMPI_COMM_WORLD_SIZE") != NULL || getenv("PMIX_RANK") != NULL ||
-           getenv("PMI_SIZE") != NULL;
-    // NOLINTEND(concurrency-mt-unsafe)
-}
-
-bool sweep_ranks_begin(struct sweep_ranks *ranks, struct cli *cli)
-{
-    *ranks = (struct sweep_ranks){.size = 1};
-    if (!started_by_mpirun()) {
-        return true;
-    }
-    static const struct weft_module module = {
-        .file = SWEEP_MPI_MODULE,
-        .symbol = SWEEP_MPI_SYMBOL,
-        .remedy = "build Weft where libopenmpi-dev is installed, or use --shard",
-    };
-    ranks->mpi = weft_module_load(&module, &cli->error);
-    if (ranks->mpi == NULL) {
-        return weft_wrap(&cli->error, "started by mpirun");
-    }
-    ranks->mpi->start(&ranks->rank, &ranks->size);
-    if (!cli->threads_given) {
-        cli->threads = 1; // mpirun starts a process a core
-    }
-    return true;
-}
-
 static void pause_shortly(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = (long)(poll_s * 1e9)}, NULL);
 }
 
-void sweep_ranks_end(struct sweep_ranks *ranks)
-{
-    if (ranks->mpi != NULL) {
-        ranks->mpi->end();
-        ranks->mpi = NULL;
-    }
-}
-
-const char *sweep_ranks_share(const struct sweep_ranks *ranks, const char *spec, size_t *length,
+const char *sweep_ranks_share(const struct cli_ranks *ranks, const char *spec, size_t *length,
                               struct weft_arena *arena)
 {
     if (ranks->mpi == NULL) {
@@ -91,7 +48,7 @@ const char *sweep_ranks_share(const struct sweep_ranks *ranks, const char *spec,
 // ---- the other ranks ----
 
 // Waits without burning the core, which MPI's own calls would.
-static uint32_t receive_index(const struct sweep_ranks *ranks)
+static uint32_t receive_index(const struct cli_ranks *ranks)
 {
     uint32_t from = 0;
     size_t length = 0;
@@ -104,11 +61,11 @@ static uint32_t receive_index(const struct sweep_ranks *ranks)
     return index;
 }
 
-static void send_line(const struct sweep_ranks *ranks, const struct sweep_line *line)
+static void send_line(const struct cli_ranks *ranks, const struct sweep_line *line)
 {
     const struct header header = {line->key, line->index, line->failed};
     size_t length = sizeof header + line->length;
-    WEFT_ASSERT(length <= SWEEP_MPI_BYTES_MAX);
+    WEFT_ASSERT(length <= CLI_MPI_BYTES_MAX);
     char *message = malloc(length);
     WEFT_ASSERT(message != NULL);
     memcpy(message, &header, sizeof header);
@@ -118,7 +75,7 @@ static void send_line(const struct sweep_ranks *ranks, const struct sweep_line *
 }
 
 // Gives the workers what comes; returns how many more scenarios are under way.
-static uint32_t take_indices(const struct sweep_ranks *ranks, struct sweep_workers *workers,
+static uint32_t take_indices(const struct cli_ranks *ranks, struct sweep_workers *workers,
                              uint32_t count)
 {
     uint32_t given = 0;
@@ -132,7 +89,7 @@ static uint32_t take_indices(const struct sweep_ranks *ranks, struct sweep_worke
     return given;
 }
 
-bool sweep_ranks_serve(const struct sweep_ranks *ranks, const struct sweep *sweep, bool ready)
+bool sweep_ranks_serve(const struct cli_ranks *ranks, const struct sweep *sweep, bool ready)
 {
     struct sweep_workers *workers = ready ? sweep_workers_start(sweep, sweep->cli->threads) : NULL;
     const uint32_t wanted = workers != NULL ? sweep->cli->threads + SWEEP_AHEAD : 0;
@@ -158,7 +115,7 @@ bool sweep_ranks_serve(const struct sweep_ranks *ranks, const struct sweep *swee
 // ---- rank 0 ----
 
 struct lead {
-    const struct sweep_ranks *ranks;
+    const struct cli_ranks *ranks;
     struct sweep *sweep;
     struct sweep_file *kept;
     struct sweep_workers *workers;
@@ -308,7 +265,7 @@ static void lead_all(struct lead *lead)
     }
 }
 
-bool sweep_ranks_lead(const struct sweep_ranks *ranks, struct sweep *sweep, struct sweep_file *kept)
+bool sweep_ranks_lead(const struct cli_ranks *ranks, struct sweep *sweep, struct sweep_file *kept)
 {
     struct cli *cli = sweep->cli;
     struct lead lead = {

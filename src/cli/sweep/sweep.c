@@ -206,7 +206,7 @@ static bool begin(struct sweep *sweep, struct sweep_file *kept, const char **dat
     return sweep_file_open(kept, sweep) && sweep_file_resume(kept, sweep);
 }
 
-static bool run_first(struct sweep *sweep, const struct sweep_ranks *ranks)
+static bool run_first(struct sweep *sweep, const struct cli_ranks *ranks)
 {
     struct cli *cli = sweep->cli;
     struct sweep_file kept = {.file = -1};
@@ -227,7 +227,7 @@ static bool run_first(struct sweep *sweep, const struct sweep_ranks *ranks)
     return fine;
 }
 
-static bool run_other(struct sweep *sweep, const struct sweep_ranks *ranks)
+static bool run_other(struct sweep *sweep, const struct cli_ranks *ranks)
 {
     size_t length = 0;
     const char *data = sweep_ranks_share(ranks, NULL, &length, &sweep->cli->arena);
@@ -239,12 +239,13 @@ static bool run_other(struct sweep *sweep, const struct sweep_ranks *ranks)
     return sweep_ranks_serve(ranks, sweep, ready) && ready;
 }
 
-static bool run(struct sweep *sweep, struct sweep_ranks *ranks)
+static bool run(struct sweep *sweep, struct cli_ranks *ranks)
 {
     if (sweep->merges) {
         return sweep_file_merge(sweep);
     }
-    return sweep_ranks_begin(ranks, sweep->cli) &&
+    return cli_ranks_begin(ranks, sweep->cli,
+                           "build Weft where libopenmpi-dev is installed, or use --shard") &&
            (ranks->rank == 0 ? run_first(sweep, ranks) : run_other(sweep, ranks));
 }
 
@@ -259,9 +260,9 @@ int cli_sweep(int argc, char **argv)
     };
     struct cli cli;
     struct sweep sweep = {.cli = &cli, .shard_count = 1};
-    struct sweep_ranks ranks = {.size = 1};
+    struct cli_ranks ranks = {.size = 1};
     bool fine = cli_parse(&cli, &verb, argc, argv, &sweep) && run(&sweep, &ranks);
     int code = cli_finish(&cli, fine);
-    sweep_ranks_end(&ranks);
+    cli_ranks_end(&ranks);
     return code;
 }

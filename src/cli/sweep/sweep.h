@@ -7,7 +7,7 @@
 // the results, ranks.c shares scenarios among processes started by mpirun.
 
 #include "cli/cli.h"
-#include "mpi.h"
+#include "cli/mpi.h"
 #include "weft/format.h"
 #include "weft/request/plan.h"
 #include "weft/request/simulate.h"
@@ -144,22 +144,14 @@ bool sweep_file_merge(struct sweep *sweep) WEFT_MUST_USE;
 
 // ---- ranks.c ----
 
-struct sweep_ranks {
-    const struct sweep_mpi *mpi; // NULL = this process is alone
-    uint32_t rank;
-    uint32_t size;
-};
-// Finds out whether mpirun started this process and, if so, loads what talks MPI.
-bool sweep_ranks_begin(struct sweep_ranks *ranks, struct cli *cli) WEFT_MUST_USE;
-void sweep_ranks_end(struct sweep_ranks *ranks);
 // Rank 0 gives the specification to all; NULL = it has none, nothing is to be done.
-const char *sweep_ranks_share(const struct sweep_ranks *ranks, const char *spec, size_t *length,
+const char *sweep_ranks_share(const struct cli_ranks *ranks, const char *spec, size_t *length,
                               struct weft_arena *arena);
 // The other ranks: run what rank 0 gives, or nothing where they are not ready.
-bool sweep_ranks_serve(const struct sweep_ranks *ranks, const struct sweep *sweep, bool ready)
+bool sweep_ranks_serve(const struct cli_ranks *ranks, const struct sweep *sweep, bool ready)
     WEFT_MUST_USE;
 // Rank 0: runs sweep->todo here and on the other ranks, keeps each line as it ends.
-bool sweep_ranks_lead(const struct sweep_ranks *ranks, struct sweep *sweep, struct sweep_file *kept)
+bool sweep_ranks_lead(const struct cli_ranks *ranks, struct sweep *sweep, struct sweep_file *kept)
     WEFT_MUST_USE;
 
 #endif

@@ -446,6 +446,7 @@ bool weft_request_packets(struct weft_sim_options *sim, struct weft_packet_optio
                          UINT16_MAX);
     }
     sim->partitions.threads = environment->threads;
+    sim->partitions.peers = request->peers;
     take_count(&sim->partitions.count, request->partitions);
     *packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
     packet->skip = request->skip;
