@@ -9,6 +9,7 @@
 // last ring has instead of the one with the fewest.
 
 #include "../arenas.h"
+#include "../seeds.h"
 #include "weft/sim.h"
 
 #include <math.h>
@@ -17,7 +18,7 @@
 
 #include <cmocka.h>
 
-#define INSTANCES 8u
+#define INSTANCES TEST_SEEDS(8u)
 #define SEED 31u
 #define SERVERS_MAX 1100u
 #define TASKS 7u
