@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether mpirun started this process, and the module that talks to those that it started with it.
+// Launchers say so in the environment, each in its own way; without one of their words no MPI
+// library is loaded, so that commands start as quickly as they can.
 
 #include "mpi.h"
 

@@ -54,6 +54,7 @@ struct run {
     struct sim_partitioned *partitioned;
 };
 
+// All flows, window by window; under a guard.
 static bool play(void *context)
 {
     const struct run *run = context;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the windows of a run in partitions: ends, records, slots and samples. All of it is done
-// on one thread, and in every process of a run the same.
+// Between the windows of a run in partitions: ends, records, slots and samples.
+//
+// All of it is done on one thread, and in every process of a run the same: what comes out must not
+// depend on who played which partition. So ends are taken in order of time and then of partitions,
+// and a slot is free when its message's last packet must be gone, not when somebody finds it so. An
+// end costs O(partitions), a sample O(links).
 
 #include "partitioned.h"
 

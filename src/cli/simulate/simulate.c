@@ -267,6 +267,7 @@ static bool run(struct options *input, const struct cli_ranks *ranks)
     return true;
 }
 
+// The door of `weft simulate`, alone or as one of the processes of mpirun.
 int cli_simulate(int argc, char **argv)
 {
     static const struct cli_verb verb = {

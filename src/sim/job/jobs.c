@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one executor of task graphs: it plays whole jobs over either engine, instant by instant, and
-// rounds what came out. What happens to tasks at an instant is in tasks.c.
+// The one executor of task graphs: it plays whole jobs over either engine, from instant to instant,
+// and rounds what came out. What happens to tasks at an instant is in tasks.c; in which order
+// messages, tasks and circuits have their turn at one is decided here, once for each engine. A run
+// costs what its instants do: a solve of the rates each, or the packets in between.
 
 #include "executor.h"
 

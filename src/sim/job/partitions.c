@@ -53,6 +53,8 @@ static bool ring_has_ways_back(const struct executor *executor, const struct wef
     return true;
 }
 
+// Whether acknowledgements of all transfers and rings have a way back; else they are known at once,
+// without a lookahead.
 static bool job_has_ways_back(const struct executor *executor, uint32_t id)
 {
     const struct weft_sim_job *job = &executor->jobs[id];

@@ -18,6 +18,8 @@ struct needs {
     uint64_t run_paths;
     uint64_t transfer_paths;
     uint32_t hop_max;
+    const struct weft_routes *routes; // of what is counted
+    const struct weft_sim_options *options;
 };
 
 // Of routes longer than this, those that are taken are measured, to reserve no more than they need:
@@ -130,9 +132,9 @@ static bool check_ring(uint64_t *path_count, const struct weft_ring *ring,
 // and counts their paths: a collective holds all of them at once. Every ring has all members of the
 // group; one member alone needs no path.
 static bool check_group(struct executor_group *out, uint32_t group, const struct weft_sim_job *job,
-                        const struct weft_routes *routes, const struct weft_sim_options *options,
                         struct needs *needs, struct weft_error *error)
 {
+    const struct weft_routes *routes = needs->routes;
     const struct weft_taskgraph *graph = job->graph;
     uint32_t first = graph->group_first[group];
     uint32_t member_count = graph->group_first[group + 1] - first;
@@ -154,7 +156,7 @@ static bool check_group(struct executor_group *out, uint32_t group, const struct
         uint64_t count = 0;
         if (member_count > 1) {
             if (!(ring->fold != NULL
-                      ? check_folded(&count, ring, routes->fabric, options, needs, error)
+                      ? check_folded(&count, ring, routes->fabric, needs->options, needs, error)
                       : check_ring(&count, ring, job, routes, needs, error))) {
                 return weft_wrap(error, "group %u", group);
             }
@@ -170,7 +172,6 @@ static bool check_group(struct executor_group *out, uint32_t group, const struct
 
 // Finds each group's rings, which stand together, and checks them.
 static bool check_groups(struct executor_group *groups, const struct weft_sim_job *job,
-                         const struct weft_routes *routes, const struct weft_sim_options *options,
                          struct needs *needs, struct weft_error *error)
 {
     uint32_t group_count = job->graph->group_count;
@@ -190,7 +191,7 @@ static bool check_groups(struct executor_group *groups, const struct weft_sim_jo
         group->ring_count++;
     }
     for (uint32_t group = 0; group < group_count; group++) {
-        if (!check_group(&groups[group], group, job, routes, options, needs, error)) {
+        if (!check_group(&groups[group], group, job, needs, error)) {
             return false;
         }
     }
@@ -312,7 +313,9 @@ bool executor_build(struct executor *executor, const struct weft_network *networ
     struct executor built = {.jobs = jobs, .job_count = job_count};
     bool is_long = routes->hop_max > LONG_ROUTE && options->circuits == NULL &&
                    options->engine == WEFT_ENGINE_FLOW; // packets go back, too
-    struct needs needs = {.hop_max = is_long || routes->hop_max == 0 ? 1 : routes->hop_max};
+    struct needs needs = {.hop_max = is_long || routes->hop_max == 0 ? 1 : routes->hop_max,
+                          .routes = routes,
+                          .options = options};
     WEFT_ASSERT(routes->fabric == fabric);
     if (!weft_simnet_check_options(options, error) || !sim_circuits_check(fabric, options, error)) {
         return false;
@@ -338,7 +341,7 @@ bool executor_build(struct executor *executor, const struct weft_network *networ
     for (uint32_t job = 0; job < job_count; job++) {
         struct executor_group *groups = &built.groups[built.first_group[job]];
         if (!check_servers(&jobs[job], fabric, error) ||
-            !check_groups(groups, &jobs[job], routes, options, &needs, error) ||
+            !check_groups(groups, &jobs[job], &needs, error) ||
             !check_tasks(&jobs[job], groups, routes, &needs, error) ||
             (options->engine == WEFT_ENGINE_PACKET &&
              !check_packets(&jobs[job], fabric, options, error))) {

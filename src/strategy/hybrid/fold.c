@@ -192,9 +192,11 @@ static bool fold_ring(struct weft_ring *ring, struct hybrid_paths *paths, const 
 // Rings for the groups of which some members are played for others.
 static bool fold_rings(struct weft_folded *folded, const struct hybrid_fold *fold,
                        const struct hybrid_colors *colors, struct hybrid_paths *paths,
-                       const struct weft_hybrid_job *job, struct weft_arena *arena,
-                       struct weft_arena scratch)
+                       const struct weft_hybrid_job *job,
+                       const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
     const struct weft_taskgraph *graph = &folded->graph;
     struct weft_ring *rings = WEFT_NEW_RAW(arena, struct weft_ring, graph->group_count);
     bool *plays = WEFT_NEW(&scratch, bool, colors->server_count);
@@ -227,9 +229,11 @@ static bool fold_rings(struct weft_folded *folded, const struct hybrid_fold *fol
 // False where every replica is to be played.
 static bool find_fold(struct hybrid_fold *fold, struct hybrid_colors *colors,
                       struct hybrid_paths *paths, const struct weft_hybrid_job *job,
-                      const struct weft_network *network, struct weft_arena *arena,
-                      struct weft_arena scratch)
+                      const struct weft_network *network,
+                      const struct weft_environment *environment)
 {
+    struct weft_arena *arena = environment->arena;
+    struct weft_arena scratch = environment->scratch;
     uint32_t replicas = job->hybrid.dp * job->hybrid.cp;
     if (replicas == 1 || !hybrid_paths_init(paths, network, arena, scratch) ||
         !hybrid_colors_find(colors, paths, job, arena, scratch)) {
@@ -243,7 +247,6 @@ bool weft_strategy_fold(struct weft_folded *folded, const struct weft_strategy *
                         const struct weft_study *study, const struct weft_network *network,
                         uint64_t message_max, const struct weft_environment *environment)
 {
-    struct weft_arena *arena = environment->arena;
     struct weft_arena scratch = environment->scratch;
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_error *error = environment->error;
@@ -258,12 +261,13 @@ bool weft_strategy_fold(struct weft_folded *folded, const struct weft_strategy *
         return false;
     }
     uint32_t replicas = job.hybrid.dp * job.hybrid.cp;
-    if (find_fold(&fold, &colors, &paths, &job, network, &kept, scratch)) {
+    const struct weft_environment finding = {.arena = &kept, .scratch = scratch};
+    if (find_fold(&fold, &colors, &paths, &job, network, &finding)) {
         *folded = (struct weft_folded){.replica_count = fold.replica_count};
         if (!weft_hybrid_tasks_build(&folded->graph, &job, study, &fold, message_max, &inner)) {
             return false;
         }
-        if (fold_rings(folded, &fold, &colors, &paths, &job, arena, scratch)) {
+        if (fold_rings(folded, &fold, &colors, &paths, &job, &inner)) {
             return true;
         }
     }

@@ -116,6 +116,7 @@ static void hear_mail(struct packet_partition *partition, struct packet_mail *ma
     }
 }
 
+// Takes what another process says of one of its partitions.
 static void hear_partition(struct packet_partitions *partitions, uint32_t p, uint8_t **at)
 {
     struct packet_partition *partition = partitions->partitions[p];
@@ -208,6 +209,7 @@ void packet_peers_gather_links(struct packet_partitions *partitions)
     }
 }
 
+// Adds up the halves, of which each is zero in all processes but one.
 void packet_peers_gather_flows(struct packet_partitions *partitions)
 {
     if (partitions->peers == NULL) {
