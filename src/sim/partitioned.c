@@ -215,7 +215,8 @@ void sim_partitioned_end_window(struct sim_partitioned *run)
 
 void sim_partitioned_finish(struct sim_partitioned *run)
 {
-    if (run->closes_after_ps > 0 && run->resting_count > run->ordered_count) {
+    if (run->closes_after_ps > 0 && run->resting_count > run->ordered_count &&
+        !run->watch->is_over) {
         sim_partitioned_play(run, resting_at(run, run->resting_count - 1)->until_ps);
         take_closed(run);
     }
