@@ -4,8 +4,10 @@
 
 // Clusters: the hardware a plan may use, and what it costs and draws.
 //
-// A cluster is `server_count` equal servers with `degree` NIC ports of `rate_Bps` each. The price
-// book gives dollars and watts per part at each line rate; rates between two rows cost what linear
+// A cluster is `server_count` equal servers with `degree` NIC ports. A port carries `rate_Bps`:
+// what its NIC is sold for, or less where the host link, from the accelerator to its NICs, carries
+// less; NICs, cables and switch ports are bought at the NIC's rate all the same. The price book
+// gives dollars and watts per part at each line rate; rates between two rows cost what linear
 // interpolation gives, beyond the last row what its last segment extrapolates to (never below 0),
 // below the first row what the first row does: the slowest part that is sold.
 
@@ -64,7 +66,10 @@ struct weft_cluster {
     const char *name;
     uint32_t server_count;
     uint32_t degree;     // NIC ports a server, d
-    double rate_Bps;     // of each port, B
+    double rate_Bps;     // what each port carries, B
+    double nic_Bps;      // of its NIC, where the host link carries less; 0 = rate_Bps
+    double host_Bps;     // PCIe or C2C of an accelerator to its NICs, each way; 0 = limits nothing
+    bool host_stated;    // else a request knows it by the accelerator
     uint64_t latency_ps; // propagation of one link
     enum weft_balance balance;
     bool balance_stated; // else a request has its own default
@@ -88,12 +93,21 @@ const struct weft_price_book *weft_cluster_default_prices(void);
 bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uint32_t degree,
                         double rate_Bps, struct weft_error *error) WEFT_MUST_USE;
 // The same checks for a cluster that was read from a file, and: latency above 1s, memory without
-// accelerators, a price book that is empty, not ascending, negative or not finite. O(rows).
+// accelerators, host links beyond reason, a price book that is empty, not
+// ascending, negative or not finite. O(rows).
 bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error) WEFT_MUST_USE;
 // And that each port can join another server, as a fabric without switches asks: the degree is
 // below the number of servers.
 bool weft_cluster_check_direct(const struct weft_cluster *cluster, struct weft_error *error)
     WEFT_MUST_USE;
+// Gives every port a NIC of this rate, which carries no more than its share of the host links of
+// the server's accelerators (of one a port where none are stated): rate_Bps, and nic_Bps where that
+// is less than the NIC's. O(1).
+void weft_cluster_set_nic_rate(struct weft_cluster *cluster, double nic_Bps);
+// The rate of the NICs, which cables and switches are bought for.
+double weft_cluster_nic_rate(const struct weft_cluster *cluster);
+// The cluster as it is bought: ports of their NICs' rate, which no host link limits.
+struct weft_cluster weft_cluster_as_bought(const struct weft_cluster *cluster);
 // One row's part of it: a rate or figure that is negative, not finite or beyond reason.
 bool weft_cluster_check_price_row(const struct weft_price_row *row, struct weft_error *error)
     WEFT_MUST_USE;

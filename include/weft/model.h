@@ -337,6 +337,7 @@ struct weft_accelerator {
     double memory_Bps;                    // HBM
     double memory_bytes;
     double link_Bps;          // NVLink or its like of one accelerator, each way, all links together
+    double host_Bps;          // PCIe or its like to host and NICs, each way; 0 = not stated
     uint32_t processors;      // tiles of 64 x 64 results worked on at once: multiprocessors
     double matmul_efficiency; // of the tensor cores' peak FLOP/s, 16 bits and narrower
     double tf32_efficiency;   // the same in TF32, where cuDNN also turns layouts

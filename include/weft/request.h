@@ -99,6 +99,8 @@ struct weft_request_hardware {
     bool rate_given;
     uint64_t latency_ps; // propagation of one link; only if latency_given
     bool latency_given;
+    double host_Bps; // {host-rate}: of an accelerator to its NICs, 0 = limits nothing
+    bool host_given;
     enum weft_balance balance; // only if balance_given
     bool balance_given;
 };
@@ -108,17 +110,25 @@ struct weft_request_cluster_need {
     uint32_t server_count;   // of the jobs together
     uint32_t degree_default; // ports of a server where nothing says; 0: it must be said
     bool shard;              // only as many servers as the jobs have, not all of the file
+    bool bought; // ports are counted and priced at their NICs' rate, whatever host links carry
+    uint32_t accelerators; // of a server, whatever the file says; 0 = as the file does
     bool one_path; // transfers keep to one path where nothing states a balance, as packets do
 };
 
 // The cluster that the hardware describes. It has as many servers as {servers} says, else as the
 // jobs have or, unless need->shard, as the file has. Fails with USAGE where ports or rates are not
-// said, with INPUT where the file is wrong or has fewer servers. Switches divide transfers evenly
+// said, with INPUT where the file is wrong or has fewer servers. Ports carry what the host link of
+// {host-rate}, the file or else the accelerator leaves them, which is noted where it is less than
+// their NICs' rate. Switches divide transfers evenly
 // unless {balance} or the file says otherwise.
 bool weft_request_cluster(struct weft_cluster *cluster,
                           const struct weft_request_hardware *hardware,
                           const struct weft_request_cluster_need *need,
                           struct weft_request_environment *environment) WEFT_MUST_USE;
+
+// The same for NICs of another rate.
+void weft_request_set_rate(struct weft_cluster *cluster, double nic_Bps,
+                           struct weft_request_environment *environment);
 
 // ---- fabrics ----
 

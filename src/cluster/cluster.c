@@ -56,6 +56,29 @@ static bool check_links(const struct weft_cluster *cluster, struct weft_error *e
     return true;
 }
 
+// A rate that 0 leaves out, behind its key.
+static bool check_rate(const char *key, double rate_Bps, struct weft_error *error)
+{
+    return rate_Bps == 0 || (rate_Bps >= RATE_MIN_BPS && rate_Bps <= RATE_MAX_BPS) ||
+           weft_fail(error, WEFT_INPUT, "%s: %g Gbps is not between 1kbps and 1000Tbps", key,
+                     rate_Bps / 125e6);
+}
+
+// What lies between the accelerators and the NICs.
+static bool check_host(const struct weft_cluster *cluster, struct weft_error *error)
+{
+    if (!check_rate("accelerators.host_rate", cluster->host_Bps, error)) {
+        return false;
+    }
+    if (cluster->nic_Bps != 0 &&
+        !(cluster->nic_Bps >= cluster->rate_Bps && cluster->nic_Bps <= RATE_MAX_BPS)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "nic_rate: NICs of %g Gbps do not carry what their ports do, %g Gbps",
+                         cluster->nic_Bps / 125e6, cluster->rate_Bps / 125e6);
+    }
+    return true;
+}
+
 static bool check_accelerators(const struct weft_cluster *cluster, struct weft_error *error)
 {
     double memory_bytes = cluster->accelerator_memory_bytes;
@@ -146,8 +169,8 @@ static bool check_switches(const struct weft_switch_catalogue *switches, struct 
 bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error)
 {
     return check_shape(cluster, error) && check_links(cluster, error) &&
-           check_accelerators(cluster, error) && check_prices(&cluster->prices, error) &&
-           check_switches(&cluster->switches, error);
+           check_accelerators(cluster, error) && check_host(cluster, error) &&
+           check_prices(&cluster->prices, error) && check_switches(&cluster->switches, error);
 }
 
 bool weft_cluster_check_direct(const struct weft_cluster *cluster, struct weft_error *error)
@@ -178,4 +201,26 @@ bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uin
     }
     *cluster = built;
     return true;
+}
+
+void weft_cluster_set_nic_rate(struct weft_cluster *cluster, double nic_Bps)
+{
+    double a = cluster->accelerators_per_server;
+    double share_Bps = cluster->host_Bps * (a > 0 ? a / cluster->degree : 1);
+    bool binds = cluster->host_Bps > 0 && share_Bps < nic_Bps;
+    cluster->rate_Bps = binds ? share_Bps : nic_Bps;
+    cluster->nic_Bps = binds ? nic_Bps : 0;
+}
+
+double weft_cluster_nic_rate(const struct weft_cluster *cluster)
+{
+    return cluster->nic_Bps > 0 ? cluster->nic_Bps : cluster->rate_Bps;
+}
+
+struct weft_cluster weft_cluster_as_bought(const struct weft_cluster *cluster)
+{
+    struct weft_cluster bought = *cluster;
+    bought.host_Bps = 0;
+    weft_cluster_set_nic_rate(&bought, weft_cluster_nic_rate(cluster));
+    return bought;
 }

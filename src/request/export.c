@@ -238,6 +238,7 @@ static bool refuse_kinds(const struct weft_export_request *request, struct weft_
         {!slurm && hardware->degree > 0, "degree"},
         {!slurm && hardware->rate_given, "rate"},
         {hardware->latency_given, "latency"}, // who is near, not how near
+        {hardware->host_given, "host-rate"},
         {hardware->balance_given, "balance"},
         {NULL},
     };

@@ -73,11 +73,11 @@ bool weft_request_topology(struct weft_topology_result *result,
     }
     struct weft_topology_result found = {.seed = base->seed};
     if (request->hardware.rate_given || request->hardware.latency_given ||
-        request->hardware.balance_given) {
+        request->hardware.host_given || request->hardware.balance_given) {
         return weft_fail(
             base->error, WEFT_USAGE,
             "a topology is searched by hops and loads, for any rate; leave out {rate}, "
-            "{latency} and {balance}");
+            "{latency}, {host-rate} and {balance}");
     }
     if (!weft_request_refuse_published(&request->search, base->error)) {
         return false;

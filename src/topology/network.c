@@ -29,8 +29,10 @@ bool weft_topology_fabric(struct weft_fabric *fabric, const struct weft_topology
         return weft_wrap(error, "the planes as a fabric");
     }
     built.forwards = true;
-    built.parts = (struct weft_parts){
-        .nics = lit, .transceivers = lit, .patch_panel_ports = lit, .rate_Bps = cluster->rate_Bps};
+    built.parts = (struct weft_parts){.nics = lit,
+                                      .transceivers = lit,
+                                      .patch_panel_ports = lit,
+                                      .rate_Bps = weft_cluster_nic_rate(cluster)};
     *fabric = built;
     return true;
 }

@@ -137,9 +137,12 @@ static void check_parts(struct findings *findings, const struct weft_plan *plan,
             (unsigned long long)parts->switch_ports, (unsigned long long)parts->mechanical_switches,
             (unsigned long long)parts->nics);
     }
-    if (figures_differ(parts->rate_Bps, plan->cluster.rate_Bps)) {
+    // NICs may be faster than the host links behind them, never slower than what ports carry.
+    const struct weft_cluster *cluster = &plan->cluster;
+    double bought_Bps = cluster->nic_Bps > 0 ? cluster->nic_Bps : cluster->rate_Bps;
+    if (figures_differ(parts->rate_Bps, bought_Bps) || bought_Bps < cluster->rate_Bps) {
         findings_add(findings, "the parts are of %.9g B/s, the cluster's ports of %.9g",
-                     parts->rate_Bps, plan->cluster.rate_Bps);
+                     parts->rate_Bps, bought_Bps);
     }
 }
 

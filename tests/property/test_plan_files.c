@@ -141,6 +141,7 @@ static void random_plan(struct weft_plan *plan, uint64_t seed)
     assert_true(weft_cluster_build(&plan->cluster, n, 1 + weft_rng_below(&rng, degree_max),
                                    125e6 * (1 + weft_rng_unit(&rng)), &error));
     plan->cluster.latency_ps = weft_rng_below(&rng, UINT32_MAX);
+    plan->cluster.nic_Bps = seed % 2 == 0 ? 2 * plan->cluster.rate_Bps : 0;
     plan->topology.server_count = n;
     plan->topology.degree = plan->cluster.degree;
     random_planes(plan, &rng);
@@ -173,6 +174,7 @@ static void files_come_back_the_same(void **state)
         HOLDS(seed, back.flaws.count == 0);
         HOLDS(seed, back.iteration_s == plan.iteration_s && back.seed == plan.seed);
         HOLDS(seed, back.cluster.latency_ps == plan.cluster.latency_ps);
+        HOLDS(seed, back.cluster.nic_Bps == plan.cluster.nic_Bps);
         HOLDS(seed, strcmp(text, weft_plan_write(&back, &arena)) == 0);
     }
     arena = start;

@@ -92,11 +92,46 @@ static void contradictions_of_a_file_are_refused_by_key(void **state)
     assert_false(weft_cluster_check(&bare, &error));
     assert_string_equal(error.message, "accelerators.memory: -1 bytes is not between 0 and 1PiB");
 
+    struct weft_cluster hosted = good;
+    hosted.nic_Bps = 50 * GBPS;
+    assert_false(weft_cluster_check(&hosted, &error));
+    assert_string_equal(error.message,
+                        "nic_rate: NICs of 50 Gbps do not carry what their ports do, 100 Gbps");
+
     struct weft_cluster free_of_prices = good;
     free_of_prices.prices.row_count = 0;
     assert_false(weft_cluster_check(&free_of_prices, &error));
     assert_string_equal(error.message, "prices.rows: none; give at least one rate, or leave prices "
                                        "out for the built-in book");
+}
+
+// Seen to fail when a host link's rate was not shared among the ports of an accelerator, when a NIC
+// of its very rate was taken for limited, and when as_bought kept the limit.
+static void ports_carry_what_host_links_leave_them(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t degree, accelerators;
+        double nic, host, port; // Gbps
+    } cases[] = {
+        {8, 8, 400, 512, 400}, {8, 8, 800, 512, 512}, {8, 8, 512, 512, 512},
+        {8, 4, 200, 256, 128}, {4, 8, 800, 512, 800}, {2, 8, 3200, 512, 2048},
+        {8, 0, 800, 512, 512}, {8, 8, 800, 0, 800},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct weft_cluster cluster;
+        struct weft_error error;
+        assert_true(weft_cluster_build(&cluster, 16, cases[i].degree, GBPS, &error));
+        cluster.accelerators_per_server = cases[i].accelerators;
+        cluster.host_Bps = cases[i].host * GBPS;
+        weft_cluster_set_nic_rate(&cluster, cases[i].nic * GBPS);
+        assert_true(cluster.rate_Bps == cases[i].port * GBPS);
+        assert_true((cluster.nic_Bps > 0) == (cases[i].port < cases[i].nic));
+        assert_true(weft_cluster_nic_rate(&cluster) == cases[i].nic * GBPS);
+        assert_true(weft_cluster_check(&cluster, &error));
+        const struct weft_cluster bought = weft_cluster_as_bought(&cluster);
+        assert_true(bought.rate_Bps == cases[i].nic * GBPS && bought.nic_Bps == 0);
+    }
 }
 
 static void bad_price_rows_are_refused_by_key(void **state)
@@ -189,6 +224,7 @@ int main(void)
         cmocka_unit_test(few_figures_make_a_cluster),
         cmocka_unit_test(impossible_figures_are_refused_by_key),
         cmocka_unit_test(contradictions_of_a_file_are_refused_by_key),
+        cmocka_unit_test(ports_carry_what_host_links_leave_them),
         cmocka_unit_test(bad_price_rows_are_refused_by_key),
         cmocka_unit_test(the_built_in_book_is_the_published_table),
         cmocka_unit_test(rates_between_and_beyond_rows_follow_the_segment),

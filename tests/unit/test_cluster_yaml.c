@@ -55,6 +55,7 @@ static void a_whole_file_is_read(void **state)
                                "  per_server: 8\n"
                                "  kind: H100\n"
                                "  memory: 80GiB\n"
+                               "  host_rate: 64GB/s\n"
                                "prices:\n"
                                "  source: a quotation\n"
                                "  rows:\n"
@@ -86,6 +87,7 @@ static void a_whole_file_is_read(void **state)
     assert_int_equal(cluster.accelerators_per_server, 8);
     assert_string_equal(cluster.accelerator, "H100");
     assert_true(cluster.accelerator_memory_bytes == 80 * 0x1p30);
+    assert_true(cluster.host_stated && cluster.host_Bps == 64e9);
     assert_int_equal(cluster.prices.row_count, 2);
     assert_string_equal(cluster.prices.source, "a quotation");
     const struct weft_price_row *row = cluster.prices.rows;
@@ -100,7 +102,7 @@ static void a_whole_file_is_read(void **state)
     assert_true(row[1].nic_watts == typical.nic_watts && typical.nic_watts > 0);
 
     assert_false(weft_cluster_read(&cluster, text, strlen(text), &fixture->arena, &error));
-    assert_string_equal(error.message, "line 17: prices.rows[0].switch_port: '1,150' has no unit "
+    assert_string_equal(error.message, "line 18: prices.rows[0].switch_port: '1,150' has no unit "
                                        "Weft knows; write for example $99");
 }
 
@@ -121,6 +123,7 @@ static void an_accelerator_may_state_its_own_peaks(void **state)
     assert_true(own->flops_per_s[WEFT_FP32] == 0); // not that of a B200
     assert_true(own->memory_Bps == 3e12 && own->link_Bps == 200e9 && own->watts == 400);
     assert_true(own->memory_bytes == 96e9);
+    assert_true(own->host_Bps == 0); // of its slots the file says nothing, whatever it is like
     assert_true(own->matmul_efficiency == like->matmul_efficiency);
     assert_true(own->processors == like->processors && own->launch_ps == like->launch_ps);
 }
@@ -160,6 +163,7 @@ static void what_is_left_out_has_its_default(void **state)
     assert_string_equal(cluster.accelerator, "");
     assert_int_equal(cluster.latency_ps, 1000000);
     assert_int_equal(cluster.accelerators_per_server, 0);
+    assert_true(!cluster.host_stated && cluster.host_Bps == 0);
     assert_int_equal(cluster.prices.row_count, weft_cluster_default_prices()->row_count);
     assert_int_equal(cluster.switches.model_count, 0);
     assert_true(weft_cluster_switches(&cluster)->model_count > 10);
@@ -200,7 +204,7 @@ static const struct {
      "prices, switches"},
     {HEAD "accelerators:\n  per_server: 4\n  ram: 80GB\n",
      "line 6: accelerators.ram: unknown key; the keys here are per_server, kind, memory, "
-     "peak, memory_bandwidth, link_rate, power, like"},
+     "host_rate, peak, memory_bandwidth, link_rate, power, like"},
     {BOOK ROW "    - {rate: 1Gbps, cable: 3}\n",
      "line 7: prices.rows[1].cable: unknown key; the keys here are rate, transceiver, "
      "transceiver_power, nic, nic_power, switch_port, switch_port_power, patch_panel_port, "
@@ -252,6 +256,10 @@ static const struct {
      "line 5: accelerators.per_server: '4.5' is not a whole number from 0 to 1024"},
     {HEAD "accelerators:\n  per_server: 4\n  memory: 4000TiB\n",
      "line 6: accelerators.memory: 4.39805e+15 bytes is not between 0 and 1PiB"},
+    {HEAD "accelerators:\n  per_server: 4\n  host_rate: 64\n",
+     "line 6: accelerators.host_rate: '64' has no unit Weft knows; write for example 100Gbps"},
+    {HEAD "accelerators:\n  per_server: 4\n  host_rate: 1bps\n",
+     "line 6: accelerators.host_rate: 1e-09 Gbps is not between 1kbps and 1000Tbps"},
     {BOOK ROW ROW, "line 7: prices.rows[1].rate: two rows for 100 Gbps; keep one"},
     {BOOK "    - {rate: 0, transceiver: $9, nic: $6, switch_port: $1}\n",
      "line 6: prices.rows[0]: rate: 0 Gbps is not above 0 and at most 1000Tbps"},

@@ -325,6 +325,71 @@ static void every_fabric_has_a_name(void **state)
     assert_non_null(strstr(error.message, "leaf-spine, expander"));
 }
 
+// A host link takes of a server's links and leaves those between switches, and the parts, as they
+// are bought. Seen to fail when links between switches were limited, too, when the solved rate of
+// the cost-equivalent Fat-tree was limited as if it were the NIC's, and when the parts followed.
+static void host_links_limit_the_servers_alone(void **state)
+{
+    (void)state;
+    struct weft_cluster whole = cluster_of(64, 6, 100 * GBPS);
+    struct weft_cluster limited = whole;
+    limited.host_Bps = 60 * GBPS;
+    weft_cluster_set_nic_rate(&limited, 100 * GBPS);
+    const struct weft_environment environment = {
+        .arena = &arena, .scratch = scratch, .error = &error};
+    uint32_t count = 0;
+    const struct weft_fabric_reference *references = weft_fabric_references(&count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct weft_network network;
+        struct weft_network bought;
+        assert_true(
+            weft_fabric_build_named(&network, references[i].name, &limited, NULL, &environment));
+        assert_true(
+            weft_fabric_build_named(&bought, references[i].name, &whole, NULL, &environment));
+        const struct weft_fabric *fabric = &network.fabric;
+        assert_true(fabric->parts.rate_Bps == bought.fabric.parts.rate_Bps);
+        assert_int_equal(fabric->link_count, bought.fabric.link_count);
+        bool solved = strcmp(references[i].name, "cost-equivalent") == 0;
+        double server_Bps = 0;
+        for (uint32_t l = 0; l < fabric->link_count; l++) {
+            const struct weft_link *link = &fabric->links[l];
+            const struct weft_link *other = &bought.fabric.links[l];
+            bool server = link->from < 64 || link->to < 64;
+            server_Bps += link->from == 0 ? link->rate_Bps : 0;
+            assert_true(solved || close_to(link->rate_Bps, other->rate_Bps * (server ? 0.6 : 1)));
+        }
+        assert_true(server_Bps <= 6 * 60 * GBPS * (1 + 1e-9));
+        assert_true(!solved || close_to(server_Bps, fmin(6 * 60 * GBPS, fabric->parts.rate_Bps)));
+    }
+}
+
+// Two accelerators that share a NIC fill it together; alone, one has its host link.
+static void a_shared_nic_is_reached_over_a_host_link(void **state)
+{
+    (void)state;
+    struct weft_cluster cluster = cluster_of(4, 4, 800 * GBPS);
+    const struct weft_scale_up scale_up = {.accelerators = 8, .rate_Bps = 450e9};
+    cluster.accelerators_per_server = 8;
+    cluster.host_Bps = 512 * GBPS;
+    weft_cluster_set_nic_rate(&cluster, 800 * GBPS);
+    struct weft_network network;
+    assert_true(weft_fabric_build_scale_up(
+        &network, "leaf-spine", &cluster, &scale_up, NULL,
+        &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error}));
+    const struct weft_fabric *fabric = &network.fabric;
+    for (uint32_t l = fabric->first[0]; l < fabric->first[1]; l++) {
+        double rate_Bps = fabric->links[l].rate_Bps;
+        assert_true(close_to(rate_Bps, 450e9) || close_to(rate_Bps, 512 * GBPS));
+    }
+    uint32_t nic = 4 * 8 + 4; // behind accelerators and the switches of servers
+    double up_Bps = 0;
+    for (uint32_t l = fabric->first[nic]; l < fabric->first[nic + 1]; l++) {
+        bool up = fabric->links[l].to > nic;
+        up_Bps += up ? fabric->links[l].rate_Bps : 0;
+    }
+    assert_true(close_to(up_Bps, 800 * GBPS));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, tear_down)
 
 int main(void)
@@ -340,6 +405,8 @@ int main(void)
         CASE(direct_parts_follow_the_cabling),
         CASE(cost_equivalent_spends_the_budget),
         CASE(every_fabric_has_a_name),
+        CASE(host_links_limit_the_servers_alone),
+        CASE(a_shared_nic_is_reached_over_a_host_link),
     };
     return cmocka_run_group_tests_name("reference", tests, NULL, NULL);
 }

@@ -17,7 +17,11 @@ static const struct argp_option options[] = {
     {"degree", KEY_FIRST + 2, "D", 0, "network ports of a server", 0},
     {"rate", KEY_FIRST + 3, "R", 0, "rate of a port: 100Gbps, 12.5GB/s", 0},
     {"latency", KEY_FIRST + 4, "T", 0, "propagation time of one link: 1us, 500ns", 0},
-    {"balance", KEY_FIRST + 5, "HOW", 0,
+    {"host-rate", KEY_FIRST + 5, "R", 0,
+     "rate from an accelerator to its NICs, each way, which a port's cannot exceed: 64GB/s (the "
+     "cluster's, else the accelerator's PCIe; 0: nothing is limited)",
+     0},
+    {"balance", KEY_FIRST + 6, "HOW", 0,
      "how switches divide a transfer over equal paths: even (all of them alike, the default; "
      "spray is the same) or hash (one path each, as packets do by default, which --spray divides)",
      0},

@@ -382,11 +382,15 @@ static void print_training(struct cli *cli, const struct weft_buy_result *result
 static void print_head(struct cli *cli, const struct weft_buy_result *result)
 {
     char unit[WEFT_UNIT_TEXT];
+    char carried[WEFT_UNIT_TEXT];
     const struct weft_cluster *cluster = &result->cluster;
-    cli_say(cli, "%s on %u servers of %u %s, %u ports of %s each, balance %s\n", result->model.name,
-            cluster->server_count, cluster->accelerators_per_server, cluster->accelerator,
-            cluster->degree, weft_show_rate(unit, cluster->rate_Bps),
-            weft_balance_words[cluster->balance]);
+    cli_say(cli, "%s on %u servers of %u %s, %u ports of %s each%s%s%s, balance %s\n",
+            result->model.name, cluster->server_count, cluster->accelerators_per_server,
+            cluster->accelerator, cluster->degree,
+            weft_show_rate(unit, weft_cluster_nic_rate(cluster)),
+            cluster->nic_Bps > 0 ? " (host links carry " : "",
+            cluster->nic_Bps > 0 ? weft_show_rate(carried, cluster->rate_Bps) : "",
+            cluster->nic_Bps > 0 ? ")" : "", weft_balance_words[cluster->balance]);
     if (result->stopped) {
         cli_say(cli, "left unfinished: what was found until then\n");
     }

@@ -66,6 +66,12 @@ static inline bool wiring_finish(struct weft_fabric *fabric, const struct wiring
 const struct weft_fabric_reference *reference_find(const char *name, struct weft_error *error)
     WEFT_MUST_USE;
 
+// Takes what the host links do not carry off the links of a fabric's servers, which were built for
+// ports of `built_Bps` (degree of them where a server has one NIC); those between switches keep
+// theirs. Planes of one port get equal shares of it. O(links), where any host link binds.
+void reference_limit_ports(struct weft_fabric *fabric, const struct weft_cluster *cluster,
+                           double built_Bps, struct weft_arena *arena);
+
 // The options, or all defaults.
 static inline struct weft_fabric_options
 options_or_default(const struct weft_fabric_options *options)

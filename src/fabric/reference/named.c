@@ -106,10 +106,28 @@ static double direct_cost(const struct weft_cluster *cluster)
     return weft_fabric_cost(&parts, &cluster->prices).total_usd;
 }
 
-bool weft_fabric_build_named(struct weft_network *network, const char *name,
-                             const struct weft_cluster *cluster,
-                             const struct weft_fabric_options *options,
-                             const struct weft_environment *environment)
+void reference_limit_ports(struct weft_fabric *fabric, const struct weft_cluster *cluster,
+                           double built_Bps, struct weft_arena *arena)
+{
+    double ratio = cluster->rate_Bps / built_Bps;
+    if (!(cluster->nic_Bps > 0) || ratio >= 1) {
+        return;
+    }
+    struct weft_link *links = WEFT_NEW_RAW(arena, struct weft_link, fabric->link_count);
+    for (uint32_t i = 0; i < fabric->link_count; i++) {
+        links[i] = fabric->links[i];
+        if (links[i].from < fabric->server_count || links[i].to < fabric->server_count) {
+            links[i].rate_Bps *= ratio;
+        }
+    }
+    fabric->links = links;
+}
+
+// By its builder, of ports as they are bought.
+static bool build_bought(struct weft_network *network, const char *name,
+                         const struct weft_cluster *cluster,
+                         const struct weft_fabric_options *options,
+                         const struct weft_environment *environment)
 {
     struct weft_arena *arena = environment->arena;
     struct weft_arena scratch = environment->scratch;
@@ -150,4 +168,22 @@ bool weft_fabric_build_named(struct weft_network *network, const char *name,
         break;
     }
     return weft_fabric_build_ring(network, cluster, &own, arena, error);
+}
+
+bool weft_fabric_build_named(struct weft_network *network, const char *name,
+                             const struct weft_cluster *cluster,
+                             const struct weft_fabric_options *options,
+                             const struct weft_environment *environment)
+{
+    const struct weft_cluster bought = weft_cluster_as_bought(cluster);
+    if (!build_bought(network, name, &bought, options, environment)) {
+        return false;
+    }
+    if (!(options_or_default(options).port_rate_Bps > 0)) { // else that is what ports carry
+        bool solved = strcmp(name, references[COST_EQUIVALENT].name) == 0;
+        double built_Bps =
+            solved ? network->fabric.parts.rate_Bps / cluster->degree : bought.rate_Bps;
+        reference_limit_ports(&network->fabric, cluster, built_Bps, environment->arena);
+    }
+    return true;
 }

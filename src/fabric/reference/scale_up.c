@@ -36,7 +36,8 @@ static bool check_scale_up(const struct weft_cluster *cluster, const struct weft
 
 struct assembly {
     const struct weft_fabric_reference *reference;
-    const struct weft_cluster *cluster;
+    const struct weft_cluster *cluster; // as it is bought
+    double host_Bps;                    // of an accelerator; 0 = limits nothing
     const struct weft_scale_up *scale_up;
     struct weft_scale_up_routes *routes;
     struct weft_network *planes;
@@ -187,20 +188,23 @@ static void number_nodes(struct assembly *assembly, struct weft_arena *arena)
 // ---- all of it as one ----
 
 // The insides of the servers: accelerators on their switch, and on a NIC that they share, at its
-// rate and without delay.
+// rate or their host link's, and without delay.
 static void wire_insides(struct wiring *wiring, const struct assembly *assembly)
 {
     const struct weft_scale_up *scale_up = assembly->scale_up;
     uint32_t n = assembly->cluster->server_count;
     uint32_t a = scale_up->accelerators;
     uint32_t nics = assembly->routes->nics;
+    double host_Bps = assembly->cluster->rate_Bps;
+    if (assembly->host_Bps > 0 && assembly->host_Bps < host_Bps) {
+        host_Bps = assembly->host_Bps;
+    }
     for (uint32_t i = 0; i < n * a; i++) {
         wiring->latency_ps = scale_up->latency_ps / 2;
         wiring_join(wiring, i, n * a + i / a, 1, scale_up->rate_Bps);
         if (nics > 0 && nics < a) {
             wiring->latency_ps = 0;
-            wiring_join(wiring, i, n * a + n + i / a * nics + i % a / (a / nics), 1,
-                        assembly->cluster->rate_Bps);
+            wiring_join(wiring, i, n * a + n + i / a * nics + i % a / (a / nics), 1, host_Bps);
         }
     }
 }
@@ -318,10 +322,18 @@ bool weft_fabric_build_scale_up(struct weft_network *network, const char *name,
         WEFT_NEW(environment->arena, struct weft_scale_up_routes, 1);
     routes->accelerators = scale_up->accelerators;
     routes->nics = reference->is_direct ? 0 : cluster->degree;
-    struct assembly assembly = {
-        .reference = reference, .cluster = cluster, .scale_up = scale_up, .routes = routes};
+    const struct weft_cluster bought = weft_cluster_as_bought(cluster);
+    struct assembly assembly = {.reference = reference,
+                                .cluster = &bought,
+                                .host_Bps = cluster->host_Bps,
+                                .scale_up = scale_up,
+                                .routes = routes};
     if (!build_planes(&assembly, &own, environment)) {
         return false;
+    }
+    for (uint32_t p = 0; p < routes->plane_count; p++) {
+        reference_limit_ports(&assembly.planes[p].fabric, cluster, bought.rate_Bps,
+                              environment->arena);
     }
     number_nodes(&assembly, environment->arena);
     return assemble(network, &assembly, environment);

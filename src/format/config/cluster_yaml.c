@@ -73,6 +73,7 @@ static bool read_own(struct weft_cluster *cluster, const struct own_accelerator 
     accelerator->memory_Bps = own->memory_Bps;
     accelerator->memory_bytes = cluster->accelerator_memory_bytes;
     accelerator->link_Bps = own->link_Bps;
+    accelerator->host_Bps = 0;
     accelerator->watts = own->watts;
     if (!weft_accelerator_check(accelerator, source->error)) {
         return weft_yaml_fail_at(mapping, source);
@@ -87,11 +88,14 @@ static bool read_accelerators(struct weft_cluster *cluster, const struct weft_ya
                               const struct weft_yaml_source *source)
 {
     uint64_t memory_bytes = 0;
+    const double unsaid = -1;
+    double host_Bps = unsaid;
     struct own_accelerator own = {.like = NULL};
     const struct weft_yaml_item items[] = {
         {"per_server", WEFT_YAML_U32, WEFT_YAML_NEEDED, &cluster->accelerators_per_server, 0, 1024},
         {"kind", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &cluster->accelerator, 0, 0},
         {"memory", WEFT_YAML_BYTES, WEFT_YAML_OPTIONAL, &memory_bytes, 0, 0},
+        {"host_rate", WEFT_YAML_RATE, WEFT_YAML_OPTIONAL, &host_Bps, 0, 0},
         {"peak", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &own.peak, 0, 0},
         {"memory_bandwidth", WEFT_YAML_RATE, WEFT_YAML_OPTIONAL, &own.memory_Bps, 0, 0},
         {"link_rate", WEFT_YAML_RATE, WEFT_YAML_OPTIONAL, &own.link_Bps, 0, 0},
@@ -102,6 +106,8 @@ static bool read_accelerators(struct weft_cluster *cluster, const struct weft_ya
         return false;
     }
     cluster->accelerator_memory_bytes = (double)memory_bytes;
+    cluster->host_stated = host_Bps != unsaid;
+    cluster->host_Bps = cluster->host_stated ? host_Bps : 0;
     if (own.peak == NULL) {
         const char *lone = own.memory_Bps > 0 ? "memory_bandwidth"
                            : own.link_Bps > 0 ? "link_rate"

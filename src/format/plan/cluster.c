@@ -62,6 +62,9 @@ void weft_plan_add_cluster(struct weft_text *text, const struct weft_cluster *cl
     weft_text_add(text, "\"servers\": %u,\n    \"degree\": %u,\n    ", cluster->server_count,
                   cluster->degree);
     weft_json_field_real(text, "rate_Bps", cluster->rate_Bps, ",\n    ");
+    if (cluster->nic_Bps > 0) {
+        weft_json_field_real(text, "nic_rate_Bps", cluster->nic_Bps, ",\n    ");
+    }
     weft_json_field_real(text, "latency_s", weft_seconds(cluster->latency_ps), ",\n    ");
     weft_text_add(text, "\"accelerators_per_server\": %u,\n    ", cluster->accelerators_per_server);
     weft_json_field_text(text, "accelerator",
@@ -152,6 +155,8 @@ static bool read_cluster_keys(struct weft_cluster *cluster, const json_t *object
         !weft_json_u32(&cluster->server_count, object, "servers", 2, SERVERS_MAX, error) ||
         !weft_json_u32(&cluster->degree, object, "degree", 1, SERVERS_MAX - 1, error) ||
         !weft_json_real(&cluster->rate_Bps, object, "rate_Bps", 0, LARGE, error) ||
+        (json_object_get(object, "nic_rate_Bps") != NULL && // where host links carry less
+         !weft_json_real(&cluster->nic_Bps, object, "nic_rate_Bps", 0, LARGE, error)) ||
         !weft_json_real(&latency_s, object, "latency_s", 0, 1, error) ||
         !weft_json_u32(&cluster->accelerators_per_server, object, "accelerators_per_server", 0,
                        UINT32_MAX, error) ||

@@ -23,7 +23,13 @@
 // 1,307 TFLOP/s in BF16 at best (AMD ROCm blog, Measuring Max-Achievable FLOPs, part 2, 2025), so
 // that half the peak is assumed; and 48 of 64 GB/s of a link are left after protocol and error
 // correction (an AMD engineer in ROCm/rccl issue 1210, 2024).
-
+//
+// Host links are half of what the same datasheets state of PCIe both ways: 32 (Gen3), 64 (Gen4) and
+// 128 GB/s (Gen5) of 16 lanes. They are raw, as the rates of NICs are: encoding and packet headers
+// take a tenth or so of both. B200: Gen6, 256 GB/s, by NVIDIA's Blackwell brief (2024), read in a
+// quotation; many of its servers have slots of Gen5, which host_rate of a cluster file states.
+// GB200: NVLink-C2C carries 450 GB/s to the Grace processor, but NICs are in that one's slots of
+// PCIe Gen5 (NVIDIA's Multi-Node Tuning Guide). TPUs and Trainium2: nobody states it.
 //
 // Watts are the largest that makers state of one accelerator (thermal design power, of the form
 // that `source` names; of TPU v4 the largest that Jouppi et al., ISCA 2023, measured). They were
@@ -45,6 +51,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_Bps = 900e9,
         .memory_bytes = 32 * GIB,
         .link_Bps = 150e9,
+        .host_Bps = 16e9,
         .processors = 80,
         .matmul_efficiency = 0.7,
         .tf32_efficiency = 0.55,
@@ -64,6 +71,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_Bps = 1555e9,
         .memory_bytes = 40 * GIB,
         .link_Bps = 300e9,
+        .host_Bps = 32e9,
         .processors = 108,
         .matmul_efficiency = 0.7,
         .tf32_efficiency = 0.55,
@@ -84,6 +92,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_Bps = 2039e9,
         .memory_bytes = 80 * GIB,
         .link_Bps = 300e9,
+        .host_Bps = 32e9,
         .processors = 108,
         .matmul_efficiency = 0.7,
         .tf32_efficiency = 0.55,
@@ -105,6 +114,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_Bps = 3350e9,
         .memory_bytes = 80 * GIB,
         .link_Bps = 450e9,
+        .host_Bps = 64e9,
         .processors = 132,
         .matmul_efficiency = 0.65,
         .tf32_efficiency = 0.55,
@@ -128,6 +138,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_Bps = 3350e9,
         .memory_bytes = 80 * GIB,
         .link_Bps = 200e9,
+        .host_Bps = 64e9,
         .processors = 132,
         .matmul_efficiency = 0.65,
         .tf32_efficiency = 0.55,
@@ -149,6 +160,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_Bps = 4800e9,
         .memory_bytes = 140 * GIB,
         .link_Bps = 450e9,
+        .host_Bps = 64e9,
         .processors = 132,
         .matmul_efficiency = 0.65,
         .tf32_efficiency = 0.55,
@@ -170,6 +182,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_Bps = 8000e9,
         .memory_bytes = 179 * GIB,
         .link_Bps = 900e9,
+        .host_Bps = 128e9,
         .processors = 148,
         .matmul_efficiency = 0.6,
         .tf32_efficiency = 0.55,
@@ -192,6 +205,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_Bps = 8000e9,
         .memory_bytes = 185 * GIB,
         .link_Bps = 900e9,
+        .host_Bps = 64e9,
         .processors = 152,
         .matmul_efficiency = 0.6,
         .tf32_efficiency = 0.55,
@@ -214,6 +228,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_Bps = 5300e9,
         .memory_bytes = 192 * GIB,
         .link_Bps = 448e9,
+        .host_Bps = 64e9,
         .processors = 304,
         .matmul_efficiency = 0.5,
         .tf32_efficiency = 0.5,
@@ -235,6 +250,7 @@ static const struct weft_accelerator accelerators[] = {
         .memory_Bps = 8000e9,
         .memory_bytes = 288 * GIB,
         .link_Bps = 537.6e9,
+        .host_Bps = 64e9,
         .processors = 256,
         .matmul_efficiency = 0.6,
         .tf32_efficiency = 0.55,

@@ -162,8 +162,10 @@ void compare_reconfig(struct table *table, struct weft_comparison *row, struct w
         return;
     }
     uint64_t ports = (uint64_t)cluster->server_count * cluster->degree;
-    struct weft_parts parts = {
-        .nics = ports, .transceivers = ports, .ocs_ports = ports, .rate_Bps = cluster->rate_Bps};
+    struct weft_parts parts = {.nics = ports,
+                               .transceivers = ports,
+                               .ocs_ports = ports,
+                               .rate_Bps = weft_cluster_nic_rate(cluster)};
     struct weft_cost cost = weft_fabric_cost(&parts, &cluster->prices);
     row->iteration_s = result.iteration_s;
     row->cost_usd = cost.total_usd;
@@ -173,7 +175,7 @@ void compare_reconfig(struct table *table, struct weft_comparison *row, struct w
     row->max_hops = result.max_hops;
     row->max_link_load_bytes = result.max_link_load_bytes;
     row->mean_link_load_bytes = result.mean_link_load_bytes;
-    row->port_rate_Bps = cluster->rate_Bps;
+    row->port_rate_Bps = parts.rate_Bps;
 }
 
 static void add_plan(struct table *table, const char *name, const struct weft_plan *plan,

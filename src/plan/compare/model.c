@@ -93,7 +93,7 @@ static void compare_plan(struct weft_model_comparison *comparison, const struct 
         .batch = study->model->batch,
         .server_count = study->cluster->server_count,
         .degree = study->cluster->degree,
-        .rate_Bps = study->cluster->rate_Bps,
+        .rate_Bps = weft_cluster_nic_rate(study->cluster),
         .row_count = run.table.count,
         .rows = run.table.rows,
         .costs = weft_arena_text(arena, plan->job->costs, strlen(plan->job->costs)),

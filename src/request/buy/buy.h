@@ -3,8 +3,8 @@
 #define WEFT_REQUEST_BUY_BUY_H
 
 // What the files of the request share: buy.c finds the rows and asks for what a fabric is made of
-// (parts.c), for Weft's own plan beside the fabrics that are sold (own.c) and for what would change
-// (sensitivity.c).
+// (parts.c), for Weft's own plan beside the fabrics that are
+// sold (own.c) and for what would change (sensitivity.c).
 
 #include "request/plan/strategy.h"
 #include "weft/request/buy.h"

@@ -40,6 +40,21 @@ static bool keep_strategy(struct weft_strategy_result *found, const struct weft_
     return true;
 }
 
+// The plan's network as it is bought: its links at their NICs' rate.
+static bool count_parts(struct weft_buy_row *row, const struct weft_plan *plan,
+                        const struct weft_cluster *cluster, const struct weft_environment *base)
+{
+    const struct weft_cluster bought = weft_cluster_as_bought(cluster);
+    struct weft_network network = plan->network;
+    if (!weft_topology_fabric(&network.fabric, &plan->topology, &bought, base->arena, base->scratch,
+                              base->error)) {
+        return false;
+    }
+    network.fabric.name = plan->network.fabric.name;
+    network.fabric.parts = plan->network.fabric.parts;
+    return weft_buy_count_parts(row, &network, &bought, base);
+}
+
 bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *request,
                        struct weft_request_environment *environment)
 {
@@ -66,5 +81,5 @@ bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *
     bool planned = weft_coplan_build(plan, &study, &options, base);
     weft_request_step_end(environment);
     return planned && keep_strategy(&row->found, plan, &study, base) &&
-           weft_buy_count_parts(row, &plan->network, study.cluster, base);
+           count_parts(row, plan, study.cluster, base);
 }

@@ -90,7 +90,7 @@ bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cl
     struct weft_arena kept = weft_arena_split(&inner.scratch); // the fabric is gone with it
     inner.arena = &kept;
     const struct weft_fabric_options shape = {.seed = environment->seed};
-    struct weft_cluster apart = *cluster;
+    struct weft_cluster apart = weft_cluster_as_bought(cluster);
     apart.balance = WEFT_BALANCE_HASH;
     struct weft_network network;
     struct weft_environment counting = *environment;

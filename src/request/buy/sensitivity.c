@@ -59,7 +59,12 @@ static struct weft_buy_change change_rate(const struct ground *ground, const cha
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_buy_change change = {.what = what, .usd = ground->row->bill.usd};
     struct weft_cluster cluster = ground->result->cluster;
-    cluster.rate_Bps *= ratio;
+    if (priced) {
+        weft_cluster_set_nic_rate(&cluster, weft_cluster_nic_rate(&cluster) * ratio);
+    } else { // as large a share of what ports carry is gone
+        cluster.rate_Bps *= ratio;
+        cluster.nic_Bps *= ratio;
+    }
     struct weft_error error = {.code = WEFT_OK};
     struct weft_buy_row row = {.fabric = ground->row->fabric};
     struct weft_network network;

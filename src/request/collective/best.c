@@ -128,10 +128,11 @@ static bool set_network(struct weft_best_result *best, const struct weft_best_re
             return false;
         }
     } else if (request->hardware.cluster_path != NULL || request->hardware.degree > 0 ||
-               request->hardware.server_count > 0 || request->hardware.balance_given) {
+               request->hardware.server_count > 0 || request->hardware.host_given ||
+               request->hardware.balance_given) {
         return weft_fail(base->error, WEFT_USAGE,
-                         "{cluster}, {servers}, {degree} and {balance} are of a {fabric}; without "
-                         "one write {ranks}, {rate} and {latency}");
+                         "{cluster}, {servers}, {degree}, {host-rate} and {balance} are of a "
+                         "{fabric}; without one write {ranks}, {rate} and {latency}");
     } else {
         const char *missing = question->options.rank_count == 0 ? "ranks"
                               : !(request->hardware.rate_given && request->hardware.rate_Bps > 0)

@@ -85,10 +85,10 @@ static bool read_fabric(struct weft_collective_source *source,
     uint32_t servers = hardware.server_count;
     if (request->fabric == NULL &&
         (hardware.cluster_path != NULL || hardware.degree > 0 || hardware.rate_given ||
-         hardware.latency_given || hardware.balance_given)) {
+         hardware.latency_given || hardware.host_given || hardware.balance_given)) {
         return weft_fail(base->error, WEFT_USAGE,
-                         "{cluster}, {degree}, {rate}, {latency} and {balance} are of a {fabric}, "
-                         "which an algorithm does not need; leave them out");
+                         "{cluster}, {degree}, {rate}, {latency}, {host-rate} and {balance} are of "
+                         "a {fabric}, which an algorithm does not need; leave them out");
     }
     if (request->fabric != NULL) {
         if (!hardware.rate_given && hardware.cluster_path == NULL &&
@@ -131,14 +131,23 @@ static bool refuse_beside_file(const struct weft_collective_request *request,
     const struct weft_request_hardware *hardware = &request->hardware;
     const struct weft_algorithm_options *options = &request->options;
     const struct weft_stated rows[] = {
-        {options->rank_count > 0, "ranks"},      {request->kind_given, "kind"},
-        {options->chunk_factor > 1, "chunks"},   {options->root > 0, "root"},
-        {options->straggler > 0, "straggler"},   {options->shape[0] > 0, "shape"},
-        {request->fabric != NULL, "fabric"},     {request->size_bytes > 0, "size"},
-        {request->buffer_words > 0, "words"},    {hardware->cluster_path != NULL, "cluster"},
-        {hardware->server_count > 0, "servers"}, {hardware->degree > 0, "degree"},
-        {hardware->rate_given, "rate"},          {hardware->latency_given, "latency"},
-        {hardware->balance_given, "balance"},    {NULL},
+        {options->rank_count > 0, "ranks"},
+        {request->kind_given, "kind"},
+        {options->chunk_factor > 1, "chunks"},
+        {options->root > 0, "root"},
+        {options->straggler > 0, "straggler"},
+        {options->shape[0] > 0, "shape"},
+        {request->fabric != NULL, "fabric"},
+        {request->size_bytes > 0, "size"},
+        {request->buffer_words > 0, "words"},
+        {hardware->cluster_path != NULL, "cluster"},
+        {hardware->server_count > 0, "servers"},
+        {hardware->degree > 0, "degree"},
+        {hardware->rate_given, "rate"},
+        {hardware->latency_given, "latency"},
+        {hardware->balance_given, "balance"},
+        {hardware->host_given, "host-rate"},
+        {NULL},
     };
     return weft_refuse_stated(rows, error,
                               "is nothing beside a file, which says its own; leave it "
@@ -162,6 +171,7 @@ static bool refuse_for_algorithm(const struct weft_collective_source *source,
         {algorithm != WEFT_ALGORITHM_SYNTHESIZE && request->size_bytes > 0, "size"},
         {!made && hardware->rate_given, "rate"},
         {!made && hardware->latency_given, "latency"},
+        {!made && hardware->host_given, "host-rate"},
         {!made && hardware->balance_given, "balance"},
         {NULL},
     };

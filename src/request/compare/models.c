@@ -60,7 +60,7 @@ static bool is_kept(const struct run *run, const struct weft_model_comparison *k
     bool variants = kept->variant_s[WEFT_COPLAN_BOTH] > 0;
     return strcmp(kept->model, model->name) == 0 && kept->batch == model->batch &&
            kept->server_count == cluster->server_count && kept->degree == cluster->degree &&
-           fabs(kept->rate_Bps - cluster->rate_Bps) < 1 &&
+           fabs(kept->rate_Bps - weft_cluster_nic_rate(cluster)) < 1 &&
            kept->seed == run->environment->base.seed &&
            fabs(kept->effort_s - run->effort_s) < 1e-9 && (variants || !run->request->variants) &&
            (strcmp(kept->costs, "profile") == 0) == measured && has_rows(run->request, kept);
@@ -146,7 +146,7 @@ static void refuse(struct run *run, const struct weft_model *model,
         .batch = model->batch,
         .server_count = cluster->server_count,
         .degree = cluster->degree,
-        .rate_Bps = cluster->rate_Bps,
+        .rate_Bps = weft_cluster_nic_rate(cluster),
         .costs = costs->profile != NULL
                      ? "profile"
                      : weft_arena_format(base->arena, "roofline %s", costs->accelerator->name),
@@ -181,7 +181,7 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     char rate[WEFT_UNIT_TEXT];
     const char *what = weft_arena_format(base->arena, "%s, batch %llu, d %u, %s", model->name,
                                          (unsigned long long)model->batch, cluster->degree,
-                                         weft_show_rate(rate, cluster->rate_Bps));
+                                         weft_show_rate(rate, weft_cluster_nic_rate(cluster)));
     weft_request_step_begin(run->environment, what, 0);
     const struct weft_compare_options options = {
         .coplan = {.all_variants = request->variants,
@@ -233,8 +233,14 @@ static bool compare_model(struct run *run, const char *name, bool only_look)
         if (request->degree_count > 0) {
             cluster.degree = request->degrees[i / (rates * batches)];
         }
+        double rate_Bps = weft_cluster_nic_rate(&cluster);
         if (request->rate_count > 0) {
-            cluster.rate_Bps = request->rates_Bps[i / batches % rates];
+            rate_Bps = request->rates_Bps[i / batches % rates];
+        }
+        if (!only_look && request->degree_count + request->rate_count > 0) {
+            weft_request_set_rate(&cluster, rate_Bps, run->environment);
+        } else { // noted already
+            weft_cluster_set_nic_rate(&cluster, rate_Bps);
         }
         if (request->batch_count > 0) {
             job.batch = request->batches[i % batches];
@@ -244,8 +250,7 @@ static bool compare_model(struct run *run, const char *name, bool only_look)
         }
         if (!weft_cluster_check_direct(&cluster, base->error)) {
             return weft_wrap(base->error, "%s with %u ports of %g Gbps",
-                             request->hardware.cluster_path, cluster.degree,
-                             cluster.rate_Bps * 8 / 1e9);
+                             request->hardware.cluster_path, cluster.degree, rate_Bps * 8 / 1e9);
         }
         if (!only_look && run->requested_count > 0 && weft_stopped(base->stop)) {
             return true; // those before it are the answer

@@ -144,15 +144,17 @@ bool weft_request_fabrics(struct weft_fabrics_result *result,
                           struct weft_request_environment *environment)
 {
     const struct weft_request_hardware *hardware = &request->hardware;
-    const struct weft_request_cluster_need need = {.one_path = true}; // each link by itself
+    const struct weft_request_cluster_need need = {.bought = true, .one_path = true};
     struct weft_cluster cluster;
     if (hardware->server_count == 0 && hardware->cluster_path == NULL) {
         return weft_fail(environment->base.error, WEFT_USAGE,
                          "how many servers? write {servers=128} or {cluster=FILE}");
     }
-    if (hardware->latency_given) {
-        return weft_fail(environment->base.error, WEFT_USAGE,
-                         "{latency}: fabrics are counted and priced, not played; leave it out");
+    const struct weft_stated of_play[] = {
+        {hardware->latency_given, "latency"}, {hardware->host_given, "host-rate"}, {NULL}};
+    if (!weft_refuse_stated(of_play, environment->base.error,
+                            "is of what is played; fabrics are counted and priced: leave it out")) {
+        return false;
     }
     if (!check_purchase(request, environment->base.error) ||
         !weft_request_cluster(&cluster, hardware, &need, environment)) {

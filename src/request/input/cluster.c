@@ -30,6 +30,15 @@ static bool read_latency(void *field, const struct weft_parameter *parameter, co
     return weft_parse_time(&hardware->latency_ps, text, error);
 }
 
+static bool read_host_rate(void *field, const struct weft_parameter *parameter, const char *text,
+                           struct weft_arena *arena, struct weft_error *error)
+{
+    (void)parameter, (void)arena;
+    struct weft_request_hardware *hardware = field;
+    hardware->host_given = true;
+    return weft_parse_rate(&hardware->host_Bps, text, error);
+}
+
 static bool read_balance(void *field, const struct weft_parameter *parameter, const char *text,
                          struct weft_arena *arena, struct weft_error *error)
 {
@@ -58,6 +67,7 @@ const struct weft_parameter weft_hardware_parameters[WEFT_HARDWARE_PARAMETERS] =
     {"degree", weft_read_count, FIELD(degree), 1, SERVERS_MAX, NULL},
     {"rate", read_rate, 0, 0, 0, NULL}, // of the whole struct: that it was given, too
     {"latency", read_latency, 0, 0, 0, NULL},
+    {"host-rate", read_host_rate, 0, 0, 0, NULL},
     {"balance", read_balance, 0, 0, 0, weft_balance_words},
 };
 
@@ -106,6 +116,36 @@ static bool load_cluster(struct weft_cluster *found, const struct weft_request_h
     return is_topology(path)
                ? load_topology(found, hardware, server_count, environment)
                : weft_cluster_load(found, path, environment->base.arena, environment->base.error);
+}
+
+// What lies between an accelerator and its NICs: as stated, else as its maker says.
+static void find_host_rate(struct weft_cluster *cluster,
+                           const struct weft_request_hardware *hardware)
+{
+    const struct weft_accelerator *accelerator = NULL;
+    struct weft_error unknown;
+    if (hardware->host_given) {
+        cluster->host_Bps = hardware->host_Bps;
+    } else if (!cluster->host_stated && cluster->accelerator != NULL &&
+               weft_request_accelerator(&accelerator, cluster, &unknown)) {
+        cluster->host_Bps = accelerator->host_Bps;
+    }
+}
+
+void weft_request_set_rate(struct weft_cluster *cluster, double nic_Bps,
+                           struct weft_request_environment *environment)
+{
+    char nic[WEFT_UNIT_TEXT];
+    char host[WEFT_UNIT_TEXT];
+    char port[WEFT_UNIT_TEXT];
+    weft_cluster_set_nic_rate(cluster, nic_Bps);
+    if (cluster->nic_Bps > 0) {
+        weft_request_note(environment,
+                          "the host link binds: an accelerator's %s to its NICs leave %s to a port "
+                          "of %s; {host-rate} wins",
+                          weft_show_rate(host, cluster->host_Bps),
+                          weft_show_rate(port, cluster->rate_Bps), weft_show_rate(nic, nic_Bps));
+    }
 }
 
 static void apply_hardware(struct weft_cluster *cluster,
@@ -164,8 +204,17 @@ bool weft_request_cluster(struct weft_cluster *cluster,
                          hardware->cluster_path, wanted, found.server_count);
     }
     found.server_count = wanted;
+    if (need->accelerators > 0) {
+        found.accelerators_per_server = need->accelerators;
+    }
+    if (!need->bought) {
+        find_host_rate(&found, hardware);
+    }
     if (!weft_cluster_check(&found, environment->base.error)) {
         return false;
+    }
+    if (!need->bought) {
+        weft_request_set_rate(&found, found.rate_Bps, environment);
     }
     *cluster = found;
     return true;

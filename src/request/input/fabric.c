@@ -185,6 +185,7 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
         .degree_default = scale_up != NULL && degree == 1 ? scale_up->accelerators : degree,
         .shard = count > 0 && (request->exact || said > 0),
         .one_path = request->one_path,
+        .accelerators = scale_up != NULL ? scale_up->accelerators : 0,
     };
     if (!weft_request_cluster(cluster, hardware, &need, environment)) {
         return false;
@@ -262,17 +263,17 @@ static bool refuse_hardware(const struct weft_request_fabric *request, bool shap
     const struct weft_request_hardware *hardware = request->hardware;
     const char *name = request->specification;
     bool given = hardware->cluster_path != NULL || hardware->server_count > 0 ||
-                 hardware->degree > 0 || hardware->balance_given;
+                 hardware->degree > 0 || hardware->host_given || hardware->balance_given;
     if (shape) {
         return !given || weft_fail(error, WEFT_USAGE,
                                    "{fabric}: '%.60s' has links of one {rate} and {latency}; leave "
-                                   "out {cluster}, {servers}, {degree} and {balance}",
+                                   "out {cluster}, {servers}, {degree}, {host-rate} and {balance}",
                                    name);
     }
     return !(given || hardware->rate_given || hardware->latency_given) ||
            weft_fail(error, WEFT_USAGE,
                      "{fabric}: '%.60s' is a plan, which brings its links; leave out {cluster}, "
-                     "{servers}, {degree}, {rate}, {latency} and {balance}",
+                     "{servers}, {degree}, {rate}, {latency}, {host-rate} and {balance}",
                      name);
 }
 

@@ -163,7 +163,10 @@ const char *weft_request_buy_json(const struct weft_buy_result *result, struct w
     weft_set_count(object, "accelerators",
                    (uint64_t)cluster->server_count * cluster->accelerators_per_server);
     weft_set_count(object, "degree", cluster->degree);
-    weft_set_real(object, "rate_Bps", cluster->rate_Bps);
+    weft_set_real(object, "rate_Bps", weft_cluster_nic_rate(cluster));
+    if (cluster->nic_Bps > 0) {
+        weft_set_real(object, "host_limited_rate_Bps", cluster->rate_Bps);
+    }
     weft_set_text(object, "balance", weft_balance_words[cluster->balance]);
     weft_set_text(object, "prices", cluster->prices.source != NULL ? cluster->prices.source : "");
     weft_set_text(object, "stack",

@@ -63,12 +63,13 @@ static bool use_file_network(struct jobs *jobs, struct simulation *simulation)
     }
     const struct weft_fabric_options *shape = &simulation->request->shape;
     if (hardware->cluster_path != NULL || hardware->server_count != 0 || hardware->degree != 0 ||
-        hardware->latency_given || hardware->balance_given || shape->radix != 0 ||
-        shape->oversubscription > 0) {
-        return weft_fail(base->error, WEFT_USAGE,
-                         "{fabric=file} brings the links with their latencies, but for {rate}; "
-                         "leave out {cluster}, {servers}, {degree}, {latency}, {balance}, {radix} "
-                         "and {oversubscription}");
+        hardware->latency_given || hardware->host_given || hardware->balance_given ||
+        shape->radix != 0 || shape->oversubscription > 0) {
+        return weft_fail(
+            base->error, WEFT_USAGE,
+            "{fabric=file} brings the links with their latencies, but for {rate}; "
+            "leave out {cluster}, {servers}, {degree}, {latency}, {host-rate}, {balance}, "
+            "{radix} and {oversubscription}");
     }
     simulation->network = WEFT_NEW(base->arena, struct weft_network, 1);
     double rate_Bps = hardware->rate_given ? hardware->rate_Bps : 0;
@@ -98,11 +99,13 @@ static bool check_plan(const struct simulation *simulation)
     }
     if (request->fabric != NULL || request->topology_path != NULL ||
         hardware->cluster_path != NULL || hardware->server_count != 0 || hardware->degree != 0 ||
-        hardware->rate_given || hardware->latency_given || hardware->balance_given ||
-        request->shape.radix != 0 || request->shape.oversubscription > 0) {
-        return weft_fail(error, WEFT_USAGE,
-                         "{plan} brings the fabric; leave out {fabric}, {cluster}, {servers}, "
-                         "{degree}, {rate}, {latency}, {balance}, {radix} and {oversubscription}");
+        hardware->rate_given || hardware->latency_given || hardware->host_given ||
+        hardware->balance_given || request->shape.radix != 0 ||
+        request->shape.oversubscription > 0) {
+        return weft_fail(
+            error, WEFT_USAGE,
+            "{plan} brings the fabric; leave out {fabric}, {cluster}, {servers}, "
+            "{degree}, {rate}, {latency}, {host-rate}, {balance}, {radix} and {oversubscription}");
     }
     return true;
 }

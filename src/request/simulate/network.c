@@ -14,13 +14,14 @@ static bool check_tiers(const struct simulation *simulation, const struct weft_t
     const struct weft_request_hardware *hardware = &request->hardware;
     struct weft_error *error = simulation->environment->base.error;
     if (request->fabric != NULL || hardware->cluster_path != NULL || hardware->degree != 0 ||
-        hardware->rate_given || hardware->latency_given || hardware->balance_given ||
-        request->shape.radix != 0 || request->shape.oversubscription > 0 ||
-        request->scale_up.accelerators > 1) {
-        return weft_fail(error, WEFT_USAGE,
-                         "{topology} brings the fabric; leave out {fabric}, {cluster}, {degree}, "
-                         "{rate}, {latency}, {balance}, {radix}, {oversubscription} and "
-                         "{accelerators}");
+        hardware->rate_given || hardware->latency_given || hardware->host_given ||
+        hardware->balance_given || request->shape.radix != 0 ||
+        request->shape.oversubscription > 0 || request->scale_up.accelerators > 1) {
+        return weft_fail(
+            error, WEFT_USAGE,
+            "{topology} brings the fabric; leave out {fabric}, {cluster}, {degree}, "
+            "{rate}, {latency}, {host-rate}, {balance}, {radix}, {oversubscription} and "
+            "{accelerators}");
     }
     uint32_t asked = hardware->server_count;
     if (server_count > tiers->server_count || (asked > 0 && asked != tiers->server_count)) {

@@ -46,12 +46,12 @@ static bool check_request(const struct simulation *simulation)
     }
     if (request->fabric != NULL || request->topology_path != NULL || request->plan_path != NULL ||
         hardware->cluster_path != NULL || hardware->server_count != 0 || hardware->degree != 0 ||
-        hardware->rate_given || hardware->balance_given || request->shape.radix > 0 ||
-        request->shape.oversubscription > 0) {
+        hardware->rate_given || hardware->host_given || hardware->balance_given ||
+        request->shape.radix > 0 || request->shape.oversubscription > 0) {
         return weft_fail(error_of(simulation), WEFT_USAGE,
                          "a snapshot brings its links; leave out {fabric}, {topology}, {plan}, "
-                         "{cluster}, {servers}, {degree}, {rate}, {balance}, {radix} and "
-                         "{oversubscription}");
+                         "{cluster}, {servers}, {degree}, {rate}, {host-rate}, {balance}, {radix} "
+                         "and {oversubscription}");
     }
     const struct weft_stated rows[] = {
         {request->records.flows, "flow-records"},
