@@ -81,6 +81,10 @@ struct weft_cluster {
     const char *stack;               // software that runs on them (weft_stack); NULL = not stated
     struct weft_price_book prices;
     struct weft_switch_catalogue switches;
+    struct weft_storage {
+        uint32_t ports;  // NIC ports of a server for storage, which are no rails; 0 = none
+        double rate_Bps; // of each
+    } storage;
 };
 
 // The built-in book, 10 to 800 Gbps: prices of MixNet (SIGCOMM 2025) for 100G and up, approximate
@@ -93,7 +97,7 @@ const struct weft_price_book *weft_cluster_default_prices(void);
 bool weft_cluster_build(struct weft_cluster *cluster, uint32_t server_count, uint32_t degree,
                         double rate_Bps, struct weft_error *error) WEFT_MUST_USE;
 // The same checks for a cluster that was read from a file, and: latency above 1s, memory without
-// accelerators, host links beyond reason, a price book that is empty, not
+// accelerators, host links or storage ports beyond reason, a price book that is empty, not
 // ascending, negative or not finite. O(rows).
 bool weft_cluster_check(const struct weft_cluster *cluster, struct weft_error *error) WEFT_MUST_USE;
 // And that each port can join another server, as a fabric without switches asks: the degree is

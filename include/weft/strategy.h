@@ -189,6 +189,9 @@ struct weft_part_memory {
 struct weft_part_memory weft_part_memory(const struct weft_model *model, uint32_t op,
                                          struct weft_split split,
                                          const struct weft_strategy_setting *setting);
+// Bytes of a checkpoint: parameters and what the optimizer keeps of them, once each. O(operators).
+double weft_strategy_checkpoint_bytes(const struct weft_model *model,
+                                      const struct weft_strategy_setting *setting);
 // How much of inputs_bytes one part keeps with these placements: what no part on its own server
 // makes. O(parts of its inputs that share samples with it).
 double weft_part_received_bytes(const struct weft_model *model,

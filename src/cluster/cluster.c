@@ -16,6 +16,7 @@
 #define RATE_MIN_BPS 125.0
 #define RATE_MAX_BPS 125e12
 #define MEMORY_MAX_BYTES 0x1p50
+#define STORAGE_PORTS_MAX 64u
 
 const char *const weft_balance_words[] = {
     [WEFT_BALANCE_HASH] = "hash", [WEFT_BALANCE_EVEN] = "even", NULL};
@@ -64,10 +65,12 @@ static bool check_rate(const char *key, double rate_Bps, struct weft_error *erro
                      rate_Bps / 125e6);
 }
 
-// What lies between the accelerators and the NICs.
+// What lies between the accelerators and the NICs, and the NICs that are no rails.
 static bool check_host(const struct weft_cluster *cluster, struct weft_error *error)
 {
-    if (!check_rate("accelerators.host_rate", cluster->host_Bps, error)) {
+    const struct weft_storage *storage = &cluster->storage;
+    if (!check_rate("accelerators.host_rate", cluster->host_Bps, error) ||
+        !check_rate("storage.rate", storage->rate_Bps, error)) {
         return false;
     }
     if (cluster->nic_Bps != 0 &&
@@ -75,6 +78,12 @@ static bool check_host(const struct weft_cluster *cluster, struct weft_error *er
         return weft_fail(error, WEFT_INPUT,
                          "nic_rate: NICs of %g Gbps do not carry what their ports do, %g Gbps",
                          cluster->nic_Bps / 125e6, cluster->rate_Bps / 125e6);
+    }
+    if (storage->ports > STORAGE_PORTS_MAX || (storage->ports > 0) != (storage->rate_Bps > 0)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "storage.rate: %u ports of %g Gbps; give 1 to %u ports and their rate, or "
+                         "leave storage out",
+                         storage->ports, storage->rate_Bps / 125e6, STORAGE_PORTS_MAX);
     }
     return true;
 }

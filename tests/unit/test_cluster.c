@@ -97,6 +97,11 @@ static void contradictions_of_a_file_are_refused_by_key(void **state)
     assert_false(weft_cluster_check(&hosted, &error));
     assert_string_equal(error.message,
                         "nic_rate: NICs of 50 Gbps do not carry what their ports do, 100 Gbps");
+    hosted.nic_Bps = 0;
+    hosted.storage.ports = 2;
+    assert_false(weft_cluster_check(&hosted, &error));
+    assert_string_equal(error.message, "storage.rate: 2 ports of 0 Gbps; give 1 to 64 ports and "
+                                       "their rate, or leave storage out");
 
     struct weft_cluster free_of_prices = good;
     free_of_prices.prices.row_count = 0;

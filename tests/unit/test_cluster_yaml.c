@@ -56,6 +56,9 @@ static void a_whole_file_is_read(void **state)
                                "  kind: H100\n"
                                "  memory: 80GiB\n"
                                "  host_rate: 64GB/s\n"
+                               "storage:\n"
+                               "  ports: 2\n"
+                               "  rate: 200Gbps\n"
                                "prices:\n"
                                "  source: a quotation\n"
                                "  rows:\n"
@@ -88,6 +91,7 @@ static void a_whole_file_is_read(void **state)
     assert_string_equal(cluster.accelerator, "H100");
     assert_true(cluster.accelerator_memory_bytes == 80 * 0x1p30);
     assert_true(cluster.host_stated && cluster.host_Bps == 64e9);
+    assert_true(cluster.storage.ports == 2 && cluster.storage.rate_Bps == 200 * GBPS);
     assert_int_equal(cluster.prices.row_count, 2);
     assert_string_equal(cluster.prices.source, "a quotation");
     const struct weft_price_row *row = cluster.prices.rows;
@@ -102,7 +106,7 @@ static void a_whole_file_is_read(void **state)
     assert_true(row[1].nic_watts == typical.nic_watts && typical.nic_watts > 0);
 
     assert_false(weft_cluster_read(&cluster, text, strlen(text), &fixture->arena, &error));
-    assert_string_equal(error.message, "line 18: prices.rows[0].switch_port: '1,150' has no unit "
+    assert_string_equal(error.message, "line 21: prices.rows[0].switch_port: '1,150' has no unit "
                                        "Weft knows; write for example $99");
 }
 
@@ -164,6 +168,7 @@ static void what_is_left_out_has_its_default(void **state)
     assert_int_equal(cluster.latency_ps, 1000000);
     assert_int_equal(cluster.accelerators_per_server, 0);
     assert_true(!cluster.host_stated && cluster.host_Bps == 0);
+    assert_int_equal(cluster.storage.ports, 0);
     assert_int_equal(cluster.prices.row_count, weft_cluster_default_prices()->row_count);
     assert_int_equal(cluster.switches.model_count, 0);
     assert_true(weft_cluster_switches(&cluster)->model_count > 10);
@@ -196,11 +201,11 @@ static const struct {
     {"servers: 16\ndegree: 4\n", "line 1: rate: missing; add it"},
     {HEAD "bandwidth: 3\n",
      "line 4: bandwidth: unknown key; the keys here are name, servers, degree, rate, "
-     "latency, balance, accelerators, stack, "
+     "latency, balance, accelerators, storage, stack, "
      "prices, switches"},
     {"bandwidth: 3\n" HEAD,
      "line 1: bandwidth: unknown key; the keys here are name, servers, degree, rate, "
-     "latency, balance, accelerators, stack, "
+     "latency, balance, accelerators, storage, stack, "
      "prices, switches"},
     {HEAD "accelerators:\n  per_server: 4\n  ram: 80GB\n",
      "line 6: accelerators.ram: unknown key; the keys here are per_server, kind, memory, "
@@ -260,6 +265,18 @@ static const struct {
      "line 6: accelerators.host_rate: '64' has no unit Weft knows; write for example 100Gbps"},
     {HEAD "accelerators:\n  per_server: 4\n  host_rate: 1bps\n",
      "line 6: accelerators.host_rate: 1e-09 Gbps is not between 1kbps and 1000Tbps"},
+    {HEAD "storage: {ports: 2}\n", "line 4: storage.rate: missing; add it"},
+    {HEAD "storage: {rate: 1Gbps}\n", "line 4: storage.ports: missing; add it"},
+    {HEAD "storage: {ports: 2, rate: 1Gbps, nics: 2}\n",
+     "line 4: storage.nics: unknown key; the keys here are ports, rate"},
+    {HEAD "storage: 2\n", "line 4: storage: not a mapping; write key: value lines"},
+    {HEAD "storage: {ports: 65, rate: 1Gbps}\n",
+     "line 4: storage.ports: '65' is not a whole number from 1 to 64"},
+    {HEAD "storage:\n  ports: 2\n  rate: 0\n",
+     "line 6: storage.rate: 2 ports of 0 Gbps; give 1 to 64 ports and their rate, or leave storage "
+     "out"},
+    {HEAD "storage:\n  ports: 2\n  rate: 2000Tbps\n",
+     "line 6: storage.rate: 2e+06 Gbps is not between 1kbps and 1000Tbps"},
     {BOOK ROW ROW, "line 7: prices.rows[1].rate: two rows for 100 Gbps; keep one"},
     {BOOK "    - {rate: 0, transceiver: $9, nic: $6, switch_port: $1}\n",
      "line 6: prices.rows[0]: rate: 0 Gbps is not above 0 and at most 1000Tbps"},

@@ -78,11 +78,20 @@ struct weft_buy_change {
     const char *why_not;
 };
 
+// The network of the servers' storage ports, which is on the bill of every row, and what it takes.
+struct weft_buy_storage {
+    struct weft_bill bill;   // its rows; none: the cluster states no storage ports
+    double rate_Bps;         // of all servers' ports together
+    double checkpoint_bytes; // parameters and the optimizer's state, once
+    double checkpoint_s;     // at the least: all servers write as fast as their ports
+};
+
 struct weft_buy_result {
     struct weft_model model; // with the first batch
     struct weft_cluster cluster;
     struct weft_strategy_setting setting;
     double tokens;
+    struct weft_buy_storage storage;
     uint32_t batch_count;
     const struct weft_buy_batch *batches;
     uint32_t change_count;

@@ -280,7 +280,8 @@ static void print_advice(struct cli *cli, const struct weft_buy_result *result,
         cli_say(cli, "\nTake %s: of the fabrics within 1 %% of the fastest%s it costs least.\n",
                 row->fabric, row->sold ? " whose ports are sold" : "");
     }
-    cli_say(cli, "\nThe network, %s: %s and %.1f kW by the prices of %s.\n", row->fabric,
+    cli_say(cli, "\nThe network, %s%s: %s and %.1f kW by the prices of %s.\n", row->fabric,
+            result->storage.bill.row_count > 0 ? ", and that of storage" : "",
             weft_show_usd(unit, row->bill.usd), row->bill.watts / 1e3,
             result->cluster.prices.source);
 }
@@ -379,6 +380,25 @@ static void print_training(struct cli *cli, const struct weft_buy_result *result
     cli_say(cli, ".\n");
 }
 
+static void print_storage(struct cli *cli, const struct weft_buy_result *result)
+{
+    char bytes[WEFT_UNIT_TEXT];
+    char rate[WEFT_UNIT_TEXT];
+    char time[WEFT_UNIT_TEXT];
+    const struct weft_buy_storage *storage = &result->storage;
+    const struct weft_storage *stated = &result->cluster.storage;
+    if (storage->bill.row_count > 0) {
+        cli_say(
+            cli,
+            "\nStorage: a checkpoint of parameters and optimizer state is %s; over %u port%s of "
+            "%s a server it takes at least %s to write or to load, all servers at once and "
+            "storage no slower.\n",
+            weft_show_bytes(bytes, storage->checkpoint_bytes), stated->ports,
+            stated->ports == 1 ? "" : "s", weft_show_rate(rate, stated->rate_Bps),
+            weft_show_time(time, weft_picoseconds(storage->checkpoint_s)));
+    }
+}
+
 static void print_head(struct cli *cli, const struct weft_buy_result *result)
 {
     char unit[WEFT_UNIT_TEXT];
@@ -426,6 +446,7 @@ static void print(struct cli *cli, const struct weft_buy_result *result, enum cl
     print_rails(cli, row);
     print_launch(cli, &row->launch, form == CLI_SHEET_MARKDOWN);
     print_training(cli, result, row);
+    print_storage(cli, result);
     cli_say(cli, "\nHow sure: %s.\n", result->sureness);
     print_changes(&sheet, result);
 }

@@ -125,6 +125,17 @@ static bool read_accelerators(struct weft_cluster *cluster, const struct weft_ya
     return read_own(cluster, &own, mapping, source);
 }
 
+// The section `storage`: NICs that carry no training.
+static bool read_storage(struct weft_storage *storage, const struct weft_yaml_node *mapping,
+                         const struct weft_yaml_source *source)
+{
+    const struct weft_yaml_item items[] = {
+        {"ports", WEFT_YAML_U32, WEFT_YAML_NEEDED, &storage->ports, 1, 64},
+        {"rate", WEFT_YAML_RATE, WEFT_YAML_NEEDED, &storage->rate_Bps, 0, 0},
+    };
+    return WEFT_YAML_READ(mapping, items, source);
+}
+
 // Reads a row of prices. Power that the row leaves out, and the price of copper cables, is the
 // typical one of its rate in Weft's own book; other prices have no default, and what may lack is
 // checked at the end.
@@ -284,6 +295,7 @@ static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_no
     const struct weft_yaml_node *accelerators = NULL;
     const struct weft_yaml_node *prices = NULL;
     const struct weft_yaml_node *switches = NULL;
+    const struct weft_yaml_node *storage = NULL;
     const char *const unsaid = weft_balance_words[read.balance];
     const char *balance = unsaid;
     const uint32_t servers_max = WEFT_CLUSTER_SERVERS_MAX;
@@ -295,12 +307,14 @@ static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_no
         {"latency", WEFT_YAML_TIME, WEFT_YAML_OPTIONAL, &read.latency_ps, 0, 0},
         {"balance", WEFT_YAML_WORD, WEFT_YAML_OPTIONAL, &balance, 0, 0},
         {"accelerators", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &accelerators, 0, 0},
+        {"storage", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &storage, 0, 0},
         {"stack", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.stack, 0, 0},
         {"prices", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &prices, 0, 0},
         {"switches", WEFT_YAML_LIST, WEFT_YAML_OPTIONAL, &switches, 0, ROWS_MAX},
     };
     if (!WEFT_YAML_READ(root, items, source) ||
         (accelerators != NULL && !read_accelerators(&read, accelerators, source)) ||
+        (storage != NULL && !read_storage(&read.storage, storage, source)) ||
         (prices != NULL && !read_prices(&read.prices, prices, source)) ||
         (switches != NULL && !read_switches(&read.switches, switches, source))) {
         return false;

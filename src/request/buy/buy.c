@@ -156,6 +156,7 @@ static bool fill_row(struct weft_buy_row *row, const struct run *run,
     if (own ? weft_buy_plan_own(row, run->request, run->environment)
             : weft_request_strategy_of(&row->found, &wanted, run->environment) &&
                   weft_buy_fill_parts(row, &run->result->cluster, base)) {
+        weft_buy_add_storage(row, &run->result->storage.bill, base->arena);
         fill_times(row, model);
         fill_training(row, run->result);
         row->launch = weft_export_launch(&row->found.found.candidates[0].strategy, model,
@@ -309,7 +310,7 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
                          "{tokens} are of models of text; the samples of %s are none: leave it out",
                          found.model.name);
     }
-    if (!answer(&found, request, environment)) {
+    if (!weft_buy_fill_storage(&found, base) || !answer(&found, request, environment)) {
         return false;
     }
     found.sureness = say_sureness(&found);

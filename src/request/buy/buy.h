@@ -3,7 +3,7 @@
 #define WEFT_REQUEST_BUY_BUY_H
 
 // What the files of the request share: buy.c finds the rows and asks for what a fabric is made of
-// (parts.c), for Weft's own plan beside the fabrics that are
+// (parts.c) and what storage takes (storage.c), for Weft's own plan beside the fabrics that are
 // sold (own.c) and for what would change (sensitivity.c).
 
 #include "request/plan/strategy.h"
@@ -23,6 +23,13 @@ bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *n
 // Fails as weft_coplan_build does.
 bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *request,
                        struct weft_request_environment *environment) WEFT_MUST_USE;
+// result->storage, with names that say so, where the cluster states storage ports. Fails with INPUT
+// where no switch takes them.
+bool weft_buy_fill_storage(struct weft_buy_result *result,
+                           const struct weft_environment *environment) WEFT_MUST_USE;
+// Puts the storage network's rows behind those of the row's bill, and into its sums.
+void weft_buy_add_storage(struct weft_buy_row *row, const struct weft_bill *storage,
+                          struct weft_arena *arena);
 // result->changes, of a row of result's first batch; a strategy that was given stays.
 void weft_buy_fill_changes(struct weft_buy_result *result, const struct weft_buy_row *row,
                            bool given, const struct weft_environment *environment);

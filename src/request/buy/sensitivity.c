@@ -84,6 +84,7 @@ static struct weft_buy_change change_rate(const struct ground *ground, const cha
         change.why_not = keep_reason(ground, &error);
         return change;
     }
+    weft_buy_add_storage(&row, &ground->result->storage.bill, &kept);
     change.usd = priced ? row.bill.usd : change.usd;
     set_time(&change, ground, estimate.iteration_ps, ground->batch);
     return change;

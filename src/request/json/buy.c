@@ -139,6 +139,23 @@ static void set_rows(json_t *object, const struct weft_buy_batch *batch,
     }
 }
 
+// The rows of its network are on the bill of every fabric.
+static void set_storage(json_t *object, const struct weft_buy_result *result)
+{
+    const struct weft_buy_storage *storage = &result->storage;
+    if (storage->bill.row_count == 0) {
+        return;
+    }
+    json_t *member = json_object();
+    weft_set_count(member, "ports", result->cluster.storage.ports);
+    weft_set_real(member, "rate_Bps", result->cluster.storage.rate_Bps);
+    weft_set_real(member, "usd", storage->bill.usd);
+    weft_set_real(member, "watts", storage->bill.watts);
+    weft_set_real(member, "checkpoint_bytes", storage->checkpoint_bytes);
+    weft_set_real(member, "checkpoint_s", storage->checkpoint_s);
+    weft_set(object, "storage", member);
+}
+
 static json_t *change_object(const struct weft_buy_change *change)
 {
     json_t *object = json_object();
@@ -178,6 +195,7 @@ const char *weft_request_buy_json(const struct weft_buy_result *result, struct w
     if (answer != NULL) {
         set_row(object, answer, result);
     }
+    set_storage(object, result);
     set_rows(object, &result->batches[0], result);
     json_t *batches = weft_set_list(object, "batches");
     for (uint32_t i = 0; i < result->batch_count; i++) {

@@ -109,6 +109,20 @@ struct weft_part_memory weft_part_memory(const struct weft_model *model, uint32_
     return memory;
 }
 
+double weft_strategy_checkpoint_bytes(const struct weft_model *model,
+                                      const struct weft_strategy_setting *setting)
+{
+    struct weft_strategy_setting whole = *setting;
+    double bytes = 0;
+    whole.tables = WEFT_TABLES_REPLICATED; // undivided
+    for (uint32_t op = 0; op < model->operator_count; op++) {
+        const struct weft_split undivided = {.sample_parts = 1, .parameter_parts = 1};
+        struct weft_part_memory memory = weft_part_memory(model, op, undivided, &whole);
+        bytes += memory.parameters_bytes + memory.optimizer_bytes;
+    }
+    return bytes;
+}
+
 // What a part reads of one input: a region of each of the samples [low, high).
 struct reading {
     struct region region;
