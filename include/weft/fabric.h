@@ -437,6 +437,39 @@ bool weft_fabric_nest(struct weft_nest *nest, const struct weft_fabric *fabric,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 
+// Which servers are near each other on every rail, the fabric that NICs of one number share: tiers
+// of sets within sets, each rail's by itself.
+#define WEFT_RAIL_TIERS_MAX 2u
+struct weft_rails {
+    uint32_t server_count;
+    uint32_t nic_count;                     // of a server
+    uint32_t tier_count;                    // 0: all NICs of a rail are on one switch
+    const char *names[WEFT_RAIL_TIERS_MAX]; // of a tier's sets: "leaf", "pod"; "router", "group"
+    // [tier][server * nic_count + NIC]: its set, which only NICs of its rail are compared with.
+    const uint32_t *set_of[WEFT_RAIL_TIERS_MAX];
+};
+// Those of a network that a builder of reference fabrics made, with switches: of accelerators (each
+// NIC by where it is plugged in), or of servers, all of whose NICs then stand where the server
+// does. O(NICs + levels * links).
+void weft_fabric_rails(struct weft_rails *rails, const struct weft_network *network,
+                       uint32_t nic_count, struct weft_arena *arena, struct weft_arena scratch);
+// Puts some servers in an order that keeps those of a set of rail 0 together on every tier, so that
+// a ring in that order leaves each set once: no ring can do with less. Where rails are wired alike,
+// as all but Fat-trees' are, that holds for every rail. O(tiers * NICs).
+void weft_fabric_order_rails(uint32_t *servers, uint32_t count, const struct weft_rails *rails,
+                             struct weft_arena scratch);
+// Of rings over these servers in this order, one a rail, NIC k to NIC k: hops that lead from one
+// set of a tier to another, all rails together; and the least that any order has, one for each set
+// that the servers stand in where they stand in several. O(tiers * NICs).
+struct weft_rail_crossings {
+    uint64_t hop_count; // of all rings
+    uint64_t crossings[WEFT_RAIL_TIERS_MAX];
+    uint64_t least[WEFT_RAIL_TIERS_MAX];
+};
+void weft_fabric_cross_rails(struct weft_rail_crossings *crossings, const uint32_t *servers,
+                             uint32_t count, const struct weft_rails *rails,
+                             struct weft_arena scratch);
+
 // Blocks of servers that are few hops from each other, each next to the one before. Servers of
 // block b are servers[first[b] .. first[b + 1] - 1], ascending.
 struct weft_blocks {

@@ -130,6 +130,9 @@ bool weft_request_cluster(struct weft_cluster *cluster,
 void weft_request_set_rate(struct weft_cluster *cluster, double nic_Bps,
                            struct weft_request_environment *environment);
 
+// Whether a file is a server's NCCL topology by its name (.xml), not a cluster.
+bool weft_request_is_topology(const char *path);
+
 // ---- fabrics ----
 
 // A reference fabric by its specification: a name of weft_fabric_references, alone or with its

@@ -8,8 +8,8 @@
 // of two servers, as Kernighan and Lin do for graph partition (Bell System Technical Journal 1970,
 // section 2). O(n^2) for the growth and for each pass of swaps, after hops between all pairs.
 
+#include "nearness.h"
 #include "weft/base/sets.h"
-#include "weft/fabric.h"
 #include "weft/graph.h"
 
 #include <string.h>
@@ -65,17 +65,10 @@ static void join_height(struct weft_sets *sets, const uint32_t *height,
     }
 }
 
-bool weft_fabric_nest(struct weft_nest *nest, const struct weft_fabric *fabric,
-                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+void nest_build(struct weft_nest *nest, const struct weft_fabric *fabric, struct weft_arena *arena,
+                struct weft_arena scratch)
 {
     uint32_t n = fabric->server_count;
-    if (fabric->node_count == n) {
-        return weft_fail(error, WEFT_INPUT,
-                         "%s: no switches, so no sets below them; ask for blocks", fabric->name);
-    }
-    if (!weft_fabric_check_connected(fabric, scratch, error)) {
-        return false;
-    }
     uint32_t *height = WEFT_NEW(&scratch, uint32_t, fabric->node_count);
     struct weft_sets joined = weft_sets_build(fabric->node_count, &scratch);
     uint32_t *index = WEFT_NEW(&scratch, uint32_t, n); // of a root's set
@@ -109,6 +102,19 @@ bool weft_fabric_nest(struct weft_nest *nest, const struct weft_fabric *fabric,
     }
     WEFT_ASSERT(levels > 0 && below == 1);
     *nest = (struct weft_nest){n, levels, set_count, set_of};
+}
+
+bool weft_fabric_nest(struct weft_nest *nest, const struct weft_fabric *fabric,
+                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
+{
+    if (fabric->node_count == fabric->server_count) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%s: no switches, so no sets below them; ask for blocks", fabric->name);
+    }
+    if (!weft_fabric_check_connected(fabric, scratch, error)) {
+        return false;
+    }
+    nest_build(nest, fabric, arena, scratch);
     return true;
 }
 

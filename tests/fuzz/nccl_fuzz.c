@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's files: any bytes are a topology, graphs or tuner rows that read back as they were written,
-// measurements that took time, or one line of complaint.
+// measurements that took time, hosts that read back, or one line of complaint.
 //
 // Seen to fail on corpus/nccl/graph when devs above 9 were written in decimal.
 
@@ -58,6 +58,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             WEFT_ASSERT(sample->seconds > 0 && sample->size_bytes > 0);
             WEFT_ASSERT(sample->server_count <= sample->rank_count || sample->rank_count == 0 ||
                         *text != '#');
+        }
+    } else {
+        complained(&error);
+    }
+    struct weft_hosts hosts;
+    if (weft_hosts_read(&hosts, text, size, &desk.arena, &error)) {
+        const char *once = weft_hosts_write(&hosts, 0, NULL, &desk.arena);
+        WEFT_ASSERT(weft_hosts_read(&hosts, once, strlen(once), &desk.arena, &error));
+        WEFT_ASSERT(strcmp(weft_hosts_write(&hosts, 0, NULL, &desk.arena), once) == 0);
+        uint32_t *servers = WEFT_NEW(&desk.arena, uint32_t, hosts.count);
+        const struct weft_environment environment = {
+            .arena = &desk.arena, .scratch = desk.scratch, .error = &error};
+        if (!weft_hosts_servers(servers, &hosts, "gpu001", 64, &environment)) {
+            complained(&error);
         }
     } else {
         complained(&error);

@@ -52,6 +52,8 @@ VALUES = {
     # Chakra
     "accelerator": ["B200"],
     "groups": ["groups.json"],
+    # hostfiles
+    "hosts": ["job.txt"],
     # bills of fabrics
     "algorithm": ["double-tree", "ring"],
     "cabling": ["cables.csv"],
@@ -434,6 +436,14 @@ CASES += [
          "binomial-tree --ranks 8 --kind broadcast --format msccl"),
     Case("nccl-graph", "collective export", "./plan.json --format nccl-graph",
          quiet={"server": ALIKE}),
+    Case("nccl-rails", "collective export",
+         "leaf-spine --format nccl-graph --cluster cluster.yaml --radix 8",
+         {"accelerators": ["8"], "cluster": ["priced.yaml"], "radix": ["12"]}),
+    Case("hostfile", "collective export",
+         "leaf-spine --format hostfile --cluster cluster.yaml --radix 8",
+         {"accelerators": ["8"], "cluster": ["priced.yaml"], "radix": ["12"]},
+         {"rate": "who is near whom depends on no rate"}),
+    Case("hostfile-plan", "collective export", "./plan.json --format hostfile"),
     Case("nccl-topo", "collective export", "./plan.json --format nccl-topo"),
     Case("nccl-tuner", "collective export", "ring --ranks 8 --format nccl-tuner"),
     Case("fit", "collective fit", "measured.txt --kind allreduce --ranks 4 --json",
@@ -537,6 +547,7 @@ def make_inputs(weft, examples, folder):
         "Nodes 8\nTiers 3\nPodsize 4\n" + tier.format(0, "Radix_Up 2\n") +
         tier.format(1, "Radix_Up 2\n") + tier.format(2, ""))
     (folder / "slow.topo").write_text((folder / "tree.topo").read_text().replace("100", "50"))
+    (folder / "job.txt").write_text("node9\nnode3\nnode12\n")
     (folder / "sweep.yaml").write_text(
         "common: {servers: 8, rate: 100Gbps}\ngrid:\n"
         "  - flows: [alltoall:1MB, permutation:1MB:1]\n")

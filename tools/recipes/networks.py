@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of topologies, fabrics, prices and routes."""
 
+import random
 import tempfile
 
 from recipes import table
@@ -63,6 +64,31 @@ def bills(tool):
                 f"{one['transceivers']:,}", f"{one['fibres_row']:,}, {one['fibres_hall']:,}",
                 f"${one['usd']:,.0f}", f"{one['watts'] / 1000:,.1f}"]
     return [lambda: [row(servers) for servers in (64, 432, 1024)]]
+
+
+@table("rail-rings", "docs/nccl.md", "cheap",
+       "servers of 8 | fabric | hops of the 8 rings | leave their leaf or router | "
+       "their pod or group | the least | in an order by chance",
+       "weft collective export FABRIC --format hostfile --servers N --degree 8 --rate 400Gbps "
+       "--accelerators 8 --hosts FILE")
+def rail_rings(tool):
+    def row(servers, fabric):
+        hosts = [f"node{i}" for i in range(servers)]
+        random.Random(1).shuffle(hosts)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f"{folder}/job", "w", encoding="utf-8") as file:
+                file.write("\n".join(hosts))
+            rings = tool.weft("collective", "export", fabric, "--format", "hostfile", "--servers",
+                              servers, "--degree", 8, "--rate", "400Gbps", "--accelerators", 8,
+                              "--hosts", f"{folder}/job", "-o", f"{folder}/hosts")["rings"]
+        tiers = rings["tiers"]
+        said = {key: [f"{tier[key]:,}" for tier in tiers] + ["-"] * (2 - len(tiers))
+                for key in ("crossings", "least", "given")}
+        return [f"{servers:,}", fabric, f"{rings['hops']:,}", *said["crossings"],
+                *(", ".join(said[key]) for key in ("least", "given"))]
+    return [lambda: [row(servers, fabric) for servers in (64, 1024)
+                     for fabric in ("leaf-spine", "rail-only", "clos", "dragonfly")] +
+            [row(12500, "leaf-spine")]]
 
 
 @table("moore-bounds", "docs/fabrics.md", "cheap", "n | d = 4 mean / diameter | d = 8",

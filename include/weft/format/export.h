@@ -34,6 +34,33 @@ bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *
 bool weft_export_slurm(const char **text, const struct weft_nest *nest,
                        const struct weft_blocks *blocks, const char *first_node,
                        const struct weft_environment *environment) WEFT_MUST_USE;
+// Hosts of a job in the order of their ranks: a hostfile of Open MPI, or names one a line.
+struct weft_host {
+    const char *name;
+    uint32_t slots; // ranks on it; 0 = not said
+};
+struct weft_hosts {
+    uint32_t count; // at least 1
+    const struct weft_host *hosts;
+};
+// Fails with INPUT naming the line. O(length).
+bool weft_hosts_read(struct weft_hosts *hosts, const char *data, size_t length,
+                     struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+bool weft_hosts_load(struct weft_hosts *hosts, const char *path, struct weft_arena *arena,
+                     struct weft_error *error) WEFT_MUST_USE;
+// Which servers they are, of server_count that count on from first_node ("node001"). Fails with
+// INPUT where a host is none of them or stands there twice.
+bool weft_hosts_servers(uint32_t *servers, const struct weft_hosts *hosts, const char *first_node,
+                        uint32_t server_count, const struct weft_environment *environment)
+    WEFT_MUST_USE;
+// The other way round. Fails with INPUT where first_node is no name.
+bool weft_hosts_of(struct weft_hosts *hosts, const uint32_t *servers, uint32_t count,
+                   const char *first_node, const struct weft_environment *environment)
+    WEFT_MUST_USE;
+// Text that reads back as the same hosts, with so many slots each (0: as they have), below a
+// comment of any number of lines (NULL: none).
+const char *weft_hosts_write(const struct weft_hosts *hosts, uint32_t slots, const char *comment,
+                             struct weft_arena *arena);
 // The task graph with the plan's topology, routes and rings inside. The format has one set of jumps
 // for each ring size: where a group's rings are not circulant with equal shares, or differ from
 // those of another group of its size, that size is left out and counted in *sizes_left_out; then,

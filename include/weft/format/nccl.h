@@ -110,6 +110,23 @@ bool weft_nccl_rings(struct weft_nccl_rings *rings, const struct weft_plan *plan
                      uint32_t server, struct weft_arena *arena, struct weft_error *error)
     WEFT_MUST_USE;
 
+// A server whose NICs are rails, as NCCL's channels: one ring for each NIC, which comes and goes by
+// it, and one tree. Servers are alike, so that one file serves all.
+struct weft_nccl_rails {
+    uint32_t gpu_count;
+    const uint32_t *gpus; // devs; NULL = 0, 1, ...
+    uint32_t net_count;
+    const uint32_t
+        *nets;       // devs by rail; NULL = 0, 1, ...; NIC k is next to GPU k gpu_count / net_count
+    double rate_Bps; // of a NIC
+    bool linked;     // GPUs of a server by NVLink or xGMI; else by PCI alone
+};
+#define WEFT_NCCL_NETS_MAX 32u // NCCL's MAXCHANNELS, which newer versions have doubled
+#define WEFT_NCCL_GPUS_MAX 16u // of a host; what has more is several hosts to NCCL
+// Graphs 0 and 1. Fails with INPUT beyond these, naming what there is.
+bool weft_nccl_rails(struct weft_nccl_graphs *graphs, const struct weft_nccl_rails *rails,
+                     struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
 // A row of the CSV that NCCL's example tuner plugin takes (NCCL_TUNER_CONFIG_FILE).
 struct weft_nccl_choice {
     enum weft_collective_kind kind; // not ALLTOALL

@@ -6,6 +6,7 @@
 // what one late rank costs.
 
 #include "weft/collective.h"
+#include "weft/fabric.h"
 #include "weft/plan.h"
 #include "weft/request.h"
 
@@ -236,6 +237,7 @@ enum weft_collective_export_kind {
     WEFT_EXPORT_NCCL_GRAPH,
     WEFT_EXPORT_NCCL_TOPO,
     WEFT_EXPORT_NCCL_TUNER,
+    WEFT_EXPORT_HOSTFILE,
     WEFT_COLLECTIVE_EXPORT_COUNT
 };
 // "nccl-graph"
@@ -243,7 +245,9 @@ const char *weft_collective_export_name(enum weft_collective_export_kind kind);
 
 struct weft_collective_export_request {
     enum weft_collective_export_kind kind;
-    const char *source;     // an algorithm's name or a plan's file
+    // An algorithm's name or a plan's file; of NCCL_GRAPH and HOSTFILE also the specification of a
+    // fabric with switches.
+    const char *source;
     const char *collective; // NULL = allreduce
     const char *protocol;   // "Simple" (NULL), "LL" or "LL128"
     uint32_t ranks;         // of an algorithm
@@ -252,14 +256,36 @@ struct weft_collective_export_request {
     uint32_t ring;   // NCCL_GRAPH: in the order of this one
     uint32_t server; // NCCL_GRAPH: the file of this one; WEFT_NONE: the first
     bool in_place;   // MSCCL: for calls in place alone
+    // Of a fabric with switches.
+    struct weft_request_hardware hardware;
+    struct weft_fabric_options shape; // radix, oversubscription
+    uint32_t accelerators;            // of a server; 0 = as the cluster's file says
+    const char *first_node;           // as server 0 is called, the others count on; NULL: node0
+    const char *hosts_path; // HOSTFILE: of the job's hosts, some of those; NULL: all of them
 };
-// The file's text. Notes what goes beyond what NCCL and MSCCL take as published.
-bool weft_request_collective_export(const char **text,
+
+// How the rings of such a fabric cross it, one a rail.
+struct weft_rail_report {
+    uint32_t server_count; // 0: the source is no fabric with switches
+    uint32_t nic_count;
+    const char *const *tiers; // what a hop may leave: "leaf", "pod"
+    uint32_t tier_count;
+    struct weft_rail_crossings crossings; // in the order that is written
+    struct weft_rail_crossings given;     // in the order of hosts_path, else the same
+};
+struct weft_collective_export_result {
+    const char *text; // of the file
+    struct weft_rail_report rails;
+};
+// Notes what goes beyond what NCCL and MSCCL take as published, and how rings over rails cross the
+// fabric.
+bool weft_request_collective_export(struct weft_collective_export_result *result,
                                     const struct weft_collective_export_request *request,
                                     struct weft_request_environment *environment) WEFT_MUST_USE;
 // "weft.collective-export/1": what was written where.
 const char *
-weft_request_collective_export_json(const struct weft_collective_export_request *request,
+weft_request_collective_export_json(const struct weft_collective_export_result *result,
+                                    const struct weft_collective_export_request *request,
                                     const char *output, struct weft_arena *arena);
 
 WEFT_API_END

@@ -6,57 +6,10 @@
 // are named as Slurm counts nodes: a prefix and a number with leading zeros, in lists like
 // node[001-016].
 
+#include "names.h"
 #include "weft/format.h"
 
-#include <ctype.h>
 #include <stdio.h>
-#include <string.h>
-
-// Digits of a number in a node's name.
-#define DIGITS_MAX 9u
-// Of a host.
-#define NAME_MAX_LENGTH 63u
-
-// How Slurm calls servers: prefix, then first + server with at least that many digits.
-struct names {
-    const char *prefix;
-    uint32_t first;
-    uint32_t digits;
-};
-
-// Splits the name of server 0 into a prefix and a number, which the names of the other servers
-// count on from, with as many digits.
-static bool parse_names(struct names *names, const char *text, struct weft_arena *arena,
-                        struct weft_error *error)
-{
-    size_t length = strlen(text);
-    size_t digits = 0;
-    uint32_t first = 0;
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (!isalnum(c) && (i == 0 || strchr("-_.", c) == NULL)) {
-            return weft_fail(error, WEFT_INPUT,
-                             "'%.70s' is no name of a node; write that of server 0, as node001",
-                             text);
-        }
-        digits = isdigit(c) ? digits + 1 : 0;
-    }
-    if (length == 0 || length > NAME_MAX_LENGTH || digits > DIGITS_MAX || digits == length) {
-        return weft_fail(error, WEFT_INPUT,
-                         "'%.70s' is no name of a node; write letters, then at most %u digits, as "
-                         "node001",
-                         text, DIGITS_MAX);
-    }
-    for (size_t i = length - digits; i < length; i++) {
-        first = 10 * first + (uint32_t)(text[i] - '0');
-    }
-    *names = (struct names){
-        .prefix = weft_arena_text(arena, text, length - digits),
-        .first = first,
-        .digits = digits == 0 ? 1 : (uint32_t)digits,
-    };
-    return true;
-}
 
 // Ascending numbers as Slurm's hostlists have them: node[001-004,009].
 static void add_hostlist(struct weft_text *text, const struct names *nodes, const uint32_t *numbers,
@@ -160,7 +113,7 @@ bool weft_export_slurm(const char **text, const struct weft_nest *nest,
 {
     struct weft_arena *arena = environment->arena;
     struct names nodes = {0};
-    if (!parse_names(&nodes, first_node, arena, environment->error)) {
+    if (!names_parse(&nodes, first_node, arena, environment->error)) {
         return false;
     }
     *text = nest != NULL ? write_tree(nest, &nodes, arena, environment->scratch)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Algorithms and plans in the files of NCCL and MSCCL (docs/nccl.md, docs/msccl.md). An algorithm
 // or a plan's rings become a schedule first; a program for MSCCL is proved before it is written,
-// and what its interpreter as published cannot take is noted.
+// and what its interpreter as published cannot take is noted. Fabrics with switches are rails.c's.
 
+#include "rails.h"
 #include "weft/format.h"
-#include "weft/request/collective.h"
 #include "weft/request/parameter.h"
 
 #include <string.h>
@@ -12,10 +12,9 @@
 const char *weft_collective_export_name(enum weft_collective_export_kind kind)
 {
     static const char *const names[] = {
-        [WEFT_EXPORT_MSCCL] = "msccl",
-        [WEFT_EXPORT_NCCL_GRAPH] = "nccl-graph",
-        [WEFT_EXPORT_NCCL_TOPO] = "nccl-topo",
-        [WEFT_EXPORT_NCCL_TUNER] = "nccl-tuner",
+        [WEFT_EXPORT_MSCCL] = "msccl",         [WEFT_EXPORT_NCCL_GRAPH] = "nccl-graph",
+        [WEFT_EXPORT_NCCL_TOPO] = "nccl-topo", [WEFT_EXPORT_NCCL_TUNER] = "nccl-tuner",
+        [WEFT_EXPORT_HOSTFILE] = "hostfile",
     };
     return names[kind];
 }
@@ -177,6 +176,28 @@ static bool export_graph(const char **text, const struct weft_collective_export_
     return true;
 }
 
+// Writes a plan's servers in the order of the ring that its graph file has.
+static bool export_hosts(const char **text, const struct weft_collective_export_request *request,
+                         const struct weft_plan *plan, struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_nccl_rings rings;
+    struct weft_hosts hosts;
+    uint32_t first = plan->network.rings.ring_count > 0 ? plan->network.rings.rings->members[0] : 0;
+    if (!weft_nccl_rings(&rings, plan, request->ring, first, base->arena, base->error)) {
+        return weft_wrap(base->error, "%s", request->source);
+    }
+    if (!weft_hosts_of(&hosts, rings.servers, rings.server_count, rails_first_node(request),
+                       base)) {
+        return false;
+    }
+    uint32_t slots = plan->cluster.accelerators_per_server;
+    *text = weft_hosts_write(
+        &hosts, slots > 0 ? slots : 1,
+        weft_arena_format(base->arena, "in the order of ring %u", request->ring), base->arena);
+    return true;
+}
+
 // Writes one row for NCCL's tuner plugin: it may choose among NCCL's own algorithms only, which are
 // the ring and, for AllReduce, the double tree.
 static bool export_tuner(const char **text, const struct weft_collective_export_request *request,
@@ -218,8 +239,10 @@ static bool refuse_forms(const struct weft_collective_export_request *request,
                          struct weft_error *error)
 {
     enum weft_collective_export_kind kind = request->kind;
+    const struct weft_request_hardware *hardware = &request->hardware;
     bool msccl = kind == WEFT_EXPORT_MSCCL;
     bool graph = kind == WEFT_EXPORT_NCCL_GRAPH;
+    bool hosts = kind == WEFT_EXPORT_HOSTFILE;
     bool kinds = msccl || kind == WEFT_EXPORT_NCCL_TUNER;
     const struct weft_stated rows[] = {
         {!msccl && request->chunks > 1, "chunks"},
@@ -228,28 +251,51 @@ static bool refuse_forms(const struct weft_collective_export_request *request,
         {!kinds && request->collective != NULL, "kind"},
         {!kinds && request->protocol != NULL, "protocol"},
         {!kinds && request->ranks > 0, "ranks"},
-        {!graph && request->ring != WEFT_NONE && request->ring > 0, "ring"},
+        {!graph && !hosts && request->ring > 0, "ring"},
         {!graph && request->server != WEFT_NONE, "server"},
+        {!hosts && request->first_node != NULL, "nodes"},
+        {!hosts && request->hosts_path != NULL, "hosts"},
+        {hardware->latency_given, "latency"}, // who is near, not how near
+        {hardware->balance_given, "balance"},
         {NULL},
     };
     return weft_refuse_stated(rows, error, "is nothing that {format=%s} has; leave it out",
                               weft_collective_export_name(kind));
 }
 
-bool weft_request_collective_export(const char **text,
-                                    const struct weft_collective_export_request *request,
-                                    struct weft_request_environment *environment)
+// What is of fabrics in words where an algorithm or a plan is named, or the other way round.
+static bool refuse_source(const struct weft_collective_export_request *request, bool fabric,
+                          struct weft_error *error)
+{
+    const struct weft_request_hardware *hardware = &request->hardware;
+    const struct weft_fabric_options *shape = &request->shape;
+    const struct weft_stated of_fabrics[] = {
+        {!fabric && hardware->cluster_path != NULL, "cluster"},
+        {!fabric && hardware->server_count > 0, "servers"},
+        {!fabric && hardware->degree > 0, "degree"},
+        {!fabric && hardware->rate_given, "rate"},
+        {!fabric && request->accelerators > 0, "accelerators"},
+        {!fabric && shape->radix > 0, "radix"},
+        {!fabric && shape->oversubscription > 0, "oversubscription"},
+        {!fabric && request->hosts_path != NULL, "hosts"},
+        {NULL},
+    };
+    const struct weft_stated of_plans[] = {
+        {fabric && request->ring > 0, "ring"},
+        {fabric && request->server != WEFT_NONE, "server"},
+        {NULL},
+    };
+    return weft_refuse_stated(of_fabrics, error,
+                              "is of a fabric in words, not of %.60s; leave it out",
+                              request->source) &&
+           weft_refuse_stated(of_plans, error, "is of a plan, not of %.60s; leave it out",
+                              request->source);
+}
+
+static bool export_plan(const char **text, const struct weft_collective_export_request *request,
+                        struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    if (!refuse_forms(request, base->error)) {
-        return false;
-    }
-    if (request->kind == WEFT_EXPORT_MSCCL) {
-        return export_msccl(text, request, environment);
-    }
-    if (request->kind == WEFT_EXPORT_NCCL_TUNER) {
-        return export_tuner(text, request, environment);
-    }
     if (!is_plan(request)) {
         return weft_fail(base->error, WEFT_USAGE, "%s takes a plan; write PLAN.json",
                          weft_collective_export_name(request->kind));
@@ -261,8 +307,33 @@ bool weft_request_collective_export(const char **text,
     if (request->kind == WEFT_EXPORT_NCCL_GRAPH) {
         return export_graph(text, request, plan, environment);
     }
+    if (request->kind == WEFT_EXPORT_HOSTFILE) {
+        return export_hosts(text, request, plan, environment);
+    }
     struct weft_nccl_topology topology;
     weft_nccl_server(&topology, &plan->cluster, base->arena);
     *text = weft_nccl_topology_write(&topology, base->arena);
     return true;
+}
+
+bool weft_request_collective_export(struct weft_collective_export_result *result,
+                                    const struct weft_collective_export_request *request,
+                                    struct weft_request_environment *environment)
+{
+    enum weft_collective_export_kind kind = request->kind;
+    bool rails = kind == WEFT_EXPORT_NCCL_GRAPH || kind == WEFT_EXPORT_HOSTFILE;
+    bool fabric = rails && !is_plan(request);
+    struct weft_error *error = environment->base.error;
+    struct weft_collective_export_result found = {.text = NULL};
+    if (!refuse_forms(request, error) || !refuse_source(request, fabric, error)) {
+        return false;
+    }
+    bool fine = fabric                           ? rails_export(&found, request, environment)
+                : kind == WEFT_EXPORT_MSCCL      ? export_msccl(&found.text, request, environment)
+                : kind == WEFT_EXPORT_NCCL_TUNER ? export_tuner(&found.text, request, environment)
+                                                 : export_plan(&found.text, request, environment);
+    if (fine) {
+        *result = found;
+    }
+    return fine;
 }

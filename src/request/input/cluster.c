@@ -73,8 +73,7 @@ const struct weft_parameter weft_hardware_parameters[WEFT_HARDWARE_PARAMETERS] =
 
 // ---- clusters ----
 
-// Whether a file is a server's NCCL topology, not a cluster.
-static bool is_topology(const char *path)
+bool weft_request_is_topology(const char *path)
 {
     size_t length = strlen(path);
     return length > 4 && strcmp(path + length - 4, ".xml") == 0;
@@ -113,7 +112,7 @@ static bool load_cluster(struct weft_cluster *found, const struct weft_request_h
                          uint32_t server_count, struct weft_request_environment *environment)
 {
     const char *path = hardware->cluster_path;
-    return is_topology(path)
+    return weft_request_is_topology(path)
                ? load_topology(found, hardware, server_count, environment)
                : weft_cluster_load(found, path, environment->base.arena, environment->base.error);
 }

@@ -365,13 +365,36 @@ const char *weft_request_fit_json(const struct weft_fit_result *result, struct w
 
 // ---- export ----
 
+// How rings cross each tier: as written, in the order given, and at least.
+static json_t *rails_object(const struct weft_rail_report *report)
+{
+    json_t *object = json_object();
+    weft_set_count(object, "servers", report->server_count);
+    weft_set_count(object, "rails", report->nic_count);
+    weft_set_count(object, "hops", report->crossings.hop_count);
+    json_t *tiers = weft_set_list(object, "tiers");
+    for (uint32_t t = 0; t < report->tier_count; t++) {
+        json_t *tier = json_object();
+        weft_set_text(tier, "tier", report->tiers[t]);
+        weft_set_count(tier, "crossings", report->crossings.crossings[t]);
+        weft_set_count(tier, "least", report->crossings.least[t]);
+        weft_set_count(tier, "given", report->given.crossings[t]);
+        json_array_append_new(tiers, tier);
+    }
+    return object;
+}
+
 const char *
-weft_request_collective_export_json(const struct weft_collective_export_request *request,
+weft_request_collective_export_json(const struct weft_collective_export_result *result,
+                                    const struct weft_collective_export_request *request,
                                     const char *output, struct weft_arena *arena)
 {
     json_t *object = weft_set_object("weft.collective-export/1");
     weft_set_text(object, "source", request->source);
     weft_set_text(object, "kind", weft_collective_export_name(request->kind));
     weft_set_text(object, "output", output);
+    if (result->rails.server_count > 0) {
+        weft_set(object, "rings", rails_object(&result->rails));
+    }
     return weft_set_finish(object, arena);
 }
