@@ -104,10 +104,14 @@ struct weft_trace_shards {
 
 struct weft_job_trace {
     const char *name;
+    // The trace's own. Where the trace names a file instead, or says nothing, it has no servers,
+    // and the caller reads it.
     struct weft_cluster cluster;
-    const char *fabric; // a name of weft_fabric_references, or "shards"
+    const char *cluster_path; // NULL = none
+    const char *fabric;       // a name of weft_fabric_references, or "shards"
     struct weft_fabric_options shape;
     enum weft_spread spread; // how a pair's bytes take its paths
+    bool spread_stated;
     uint32_t class_count;
     const struct weft_job_class *classes;
     uint32_t job_count; // in order of arrival

@@ -59,7 +59,8 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Plays a trace of training jobs on one cluster: when each begins, on which servers, how its "
     "iterations fare beside the others, what failures cost.\v"
-    "A trace is a YAML file with a cluster, a fabric, classes of jobs (by their phases, or by the "
+    "A trace is a YAML file with a cluster (its keys, or the name of its file; options win), a "
+    "fabric, classes of jobs (by their phases, or by the "
     "files of a task graph or a plan), jobs that are listed or arrive by chance (poisson), and "
     "failures. docs/scheduler.md states the form, the policies and the model, and how far it is "
     "from the flow engine.\n"
@@ -67,7 +68,8 @@ static const char doc[] =
     "Examples:\n"
     "  $ weft schedule examples/traces/six-racks.yaml --policy rack-aware --interleave\n"
     "  $ weft schedule day.yaml --policy themis --interleave --gantt day.svg --json -o day.json\n"
-    "  $ weft schedule day.yaml --fabric shards\n";
+    "  $ weft schedule day.yaml --fabric shards\n"
+    "  $ weft schedule day.yaml --cluster examples/clusters/432x8-400g.yaml --fabric rail-only\n";
 
 static const char *const engine_names[] = {
     [WEFT_STEADY_MODEL] = "model", [WEFT_STEADY_FLOW] = "flow", [WEFT_STEADY_PACKET] = "packet"};
@@ -238,6 +240,7 @@ static bool run(struct schedule_input *input)
         return false;
     }
     struct weft_schedule_result result;
+    input->request.hardware = cli->given.hardware;
     bool played =
         weft_request_schedule(&result, &input->request, cli_environment(cli, cli_clock_watch(cli)));
     cli_clock_stop(cli);
@@ -262,6 +265,7 @@ int cli_schedule(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_HARDWARE,
     };
     struct cli cli;
     struct schedule_input input = {.cli = &cli};

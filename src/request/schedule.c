@@ -153,7 +153,46 @@ static bool load_classes(struct work *work)
     return true;
 }
 
-// Reads the trace and the files that its classes name, and builds the fabric.
+// The cluster: that of {cluster}, else of the file that the trace names, else the trace's own. What
+// else the request says of hardware wins over each.
+static bool load_cluster(struct work *work)
+{
+    struct weft_error *error = work->environment->base.error;
+    struct weft_job_trace *trace = &work->result.trace;
+    struct weft_request_hardware hardware = work->request->hardware;
+    if (hardware.cluster_path == NULL && trace->cluster_path != NULL) {
+        hardware.cluster_path = beside(work, trace->cluster_path);
+    }
+    if (hardware.cluster_path != NULL) {
+        const struct weft_request_cluster_need need = {.one_path = true};
+        return weft_request_cluster(&trace->cluster, &hardware, &need, work->environment);
+    }
+    if (trace->cluster.server_count == 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%s: cluster: missing; write its keys or the name of its file, or "
+                         "{cluster=FILE}",
+                         work->request->path);
+    }
+    return weft_request_cluster_over(&trace->cluster, &hardware, error);
+}
+
+// How a pair's bytes take its paths. {balance} decides, else the trace's spread, else the cluster's
+// balance. Where nobody says, a server of one port sends each flow by one path, and one of several
+// uses all of them, which one path could not fill.
+static void choose_spread(struct work *work)
+{
+    struct weft_job_trace *trace = &work->result.trace;
+    struct weft_cluster *cluster = &trace->cluster;
+    bool even =
+        cluster->balance_stated ? cluster->balance == WEFT_BALANCE_EVEN : cluster->degree > 1;
+    if (trace->spread_stated && !work->request->hardware.balance_given) {
+        even = trace->spread == WEFT_SPREAD_SPLIT;
+    }
+    trace->spread = even ? WEFT_SPREAD_SPLIT : WEFT_SPREAD_PICK;
+    cluster->balance = even ? WEFT_BALANCE_EVEN : WEFT_BALANCE_HASH;
+}
+
+// Reads the trace and the files that it names, and builds the fabric.
 static bool load(struct work *work)
 {
     const struct weft_environment *base = &work->environment->base;
@@ -165,9 +204,12 @@ static bool load(struct work *work)
         trace->fabric = work->request->fabric;
         trace->shards.dedicated = strcmp(trace->fabric, "shards") == 0;
     }
-    if (!load_classes(work)) {
+    const struct weft_request_fabric asked = {.hardware = &work->request->hardware};
+    if (!weft_request_refuse_shape(&asked, trace->fabric, base->error) || !load_cluster(work) ||
+        !load_classes(work)) {
         return false;
     }
+    choose_spread(work);
     if (!weft_job_trace_check(trace, base->error)) {
         return weft_wrap(base->error, "%s", work->request->path);
     }

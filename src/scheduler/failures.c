@@ -9,10 +9,19 @@
 
 #include <math.h>
 
-// Links of a fabric stand both ways: a cable is two of them.
+// Links of a fabric stand both ways: each way a cable is one of its width.
+static uint64_t cable_ends(const struct weft_fabric *fabric)
+{
+    uint64_t count = 0;
+    for (uint32_t e = 0; e < fabric->link_count; e++) {
+        count += fabric->links[e].width;
+    }
+    return count;
+}
+
 static double cable_count(const struct sched *sched)
 {
-    return sched->network != NULL ? sched->network->fabric.link_count / 2.0
+    return sched->network != NULL ? (double)cable_ends(&sched->network->fabric) / 2
                                   : (double)sched->servers.count * sched->trace->cluster.degree;
 }
 
@@ -150,13 +159,19 @@ static void apply(struct sched *sched, const struct weft_trace_failure *failure,
         return;
     }
     const struct weft_fabric *fabric = &sched->network->fabric;
-    set_link(sched, weft_fabric_find_link(fabric, failure->server, failure->peer), down);
+    uint32_t there = weft_fabric_find_link(fabric, failure->server, failure->peer);
+    uint32_t link =
+        there != WEFT_NONE ? there : weft_fabric_find_link(fabric, failure->peer, failure->server);
+    bool was_out = sched_link_is_out(sched, link);
+    set_link(sched, there, down);
     set_link(sched, weft_fabric_find_link(fabric, failure->peer, failure->server), down);
+    // A server is down with the last cable of a link of its own, and up again with the first.
     bool switched = fabric->node_count > fabric->server_count;
-    if (switched && failure->server < fabric->server_count) {
+    bool turned = was_out != sched_link_is_out(sched, link);
+    if (switched && turned && failure->server < fabric->server_count) {
         set_server(sched, failure->server, down);
     }
-    if (switched && failure->peer < fabric->server_count) {
+    if (switched && turned && failure->peer < fabric->server_count) {
         set_server(sched, failure->peer, down);
     }
     lay_again(sched, scratch);
@@ -189,7 +204,11 @@ static struct weft_trace_failure draw_failure(struct sched *sched, bool is_link)
     struct weft_rng *rng = &sched->failures.chance_rng;
     if (is_link && sched->network != NULL) {
         const struct weft_fabric *fabric = &sched->network->fabric;
-        const struct weft_link *link = &fabric->links[weft_rng_below(rng, fabric->link_count)];
+        uint64_t cable = weft_rng_below(rng, (uint32_t)cable_ends(fabric));
+        const struct weft_link *link = fabric->links;
+        for (; cable >= link->width; link++) {
+            cable -= link->width;
+        }
         failure.server = link->from;
         failure.peer = link->to;
     } else {

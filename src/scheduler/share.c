@@ -64,7 +64,7 @@ static bool is_contended(const struct sched *sched, const struct sched_affinity 
 {
     // One job alone never fills a link: its phases are as slow as it (uses.c).
     return affinity->first[link + 1] - affinity->first[link] > 1 &&
-           affinity->load_Bps[link] > sched->network->fabric.links[link].rate_Bps * (1 + 1e-9);
+           affinity->load_Bps[link] > sched_link_Bps(sched, link) * (1 + 1e-9);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -144,7 +144,7 @@ static uint64_t hash_real(double value)
 static uint64_t hash_link(const struct sched *sched, const struct sched_affinity *affinity,
                           uint32_t link)
 {
-    uint64_t hash = hash_real(sched->network->fabric.links[link].rate_Bps);
+    uint64_t hash = hash_real(sched_link_Bps(sched, link));
     for (uint32_t e = affinity->first[link]; e < affinity->first[link + 1]; e++) {
         hash = weft_hash(hash ^ ((uint64_t)affinity->jobs[affinity->entry_job[e]] << 32) ^
                          hash_real(affinity->entry_share[e]));
@@ -163,7 +163,7 @@ static struct steady_link take_link(const struct sched *sched,
         jobs[i] = place_of[affinity->entry_job[first + i]];
     }
     return (struct steady_link){
-        .capacity_Bps = sched->network->fabric.links[link].rate_Bps,
+        .capacity_Bps = sched_link_Bps(sched, link),
         .copies = 1,
         .job_count = count,
         .jobs = jobs,

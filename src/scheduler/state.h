@@ -155,8 +155,8 @@ struct sched_servers {
 };
 
 struct sched_links {
-    uint32_t *down;      // per link: reasons why it is not to be used
-    uint32_t down_count; // links with a reason
+    uint32_t *down;      // per link: its cables that failed; all of them: it is not to be used
+    uint32_t down_count; // of all links
 };
 
 // Failures to come, by the trace and by chance, under way, and past (failures.c).
@@ -201,6 +201,20 @@ struct sched {
     struct weft_arena *arena;
     struct weft_error *error;
 };
+
+// Whether all cables of a link have failed; and what the others of them carry.
+static inline bool sched_link_is_out(const struct sched *sched, uint32_t link)
+{
+    return sched->links.down[link] >= sched->network->fabric.links[link].width;
+}
+static inline double sched_link_Bps(const struct sched *sched, uint32_t link)
+{
+    const struct weft_link *all = &sched->network->fabric.links[link];
+    uint32_t down = sched->links.down[link];
+    return down == 0           ? all->rate_Bps
+           : down < all->width ? all->rate_Bps * (all->width - down) / all->width
+                               : 0;
+}
 
 // ---- the parts ----
 

@@ -2,7 +2,7 @@
 // What a placed job asks of links: its flows take their paths, by hash as ECMP gives one path to a
 // flow, or split over all paths by weight, and each link gets its share of the job's rate. Phases
 // are slowed to what the job's own fullest link carries, so that a job alone never exceeds a link.
-// Paths with a failed link are passed over. O(flows * paths * hops).
+// Paths with a link whose cables have all failed are passed over. O(flows * paths * hops).
 
 #include "state.h"
 
@@ -29,7 +29,7 @@ struct layer {
 static bool is_whole(const struct layer *layer, const uint32_t *links, uint32_t count)
 {
     for (uint32_t i = 0; layer->sched->links.down_count > 0 && i < count; i++) {
-        if (layer->sched->links.down[links[i]] > 0) {
+        if (sched_link_is_out(layer->sched, links[i])) {
             return false;
         }
     }
@@ -154,7 +154,7 @@ static void take_segments(struct sched_place *place, const struct sched *sched,
 {
     double limit_Bps = (double)INFINITY;
     for (uint32_t i = 0; i < place->use_count; i++) {
-        double rate_Bps = sched->network->fabric.links[place->uses[i].link].rate_Bps;
+        double rate_Bps = sched_link_Bps(sched, place->uses[i].link);
         limit_Bps = fmin(limit_Bps, rate_Bps / place->uses[i].share);
     }
     place->segments = WEFT_NEW(arena, struct sched_segment, 2 * (size_t)demand->phase_count + 1);

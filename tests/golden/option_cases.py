@@ -465,6 +465,7 @@ for form in "dot svg circuits-csv circuits-json ip-routes fbuf chakra goal slurm
     plan = "plan-goal.json --job steps.goal" if form == "goal" else "plan.json" + job
     CASES.append(Case("export-" + form, "export", f"{plan} --format {form}{out}",
                       {"format": ["svg", "circuits-csv"], "job": ["sends_4.fbuf"], "block": ["2"]}))
+SCHEDULED = {"engine": ["flow"], "balance": ["even"]}
 CASES += [
     Case("export-fabric", "export", "fat-tree:16 --format slurm-topology --degree 4 --rate 100Gbps",
          quiet={key: "Slurm is told who is near, not how near"
@@ -472,15 +473,16 @@ CASES += [
     Case("check", "check", "plan.json dlrm_16.fbuf --json"),
     Case("check-model", "check", "model-plan.json --json",
          quiet={"without-job": "the plan holds its job"}),
-    Case("schedule", "schedule", "few.yaml --json", {"engine": ["flow"]}, {"all": TEXT}),
+    Case("schedule", "schedule", "few.yaml --json", SCHEDULED, {"all": TEXT}),
     Case("schedule-text", "schedule", "few.yaml", quiet={"all": "there are few jobs"},
          only=("all", "gantt")),
     Case("schedule-shards", "schedule", "few.yaml --fabric shards --json", {"fabric": ["ideal"]},
-         {"all": TEXT, "policy": "there are ports for all jobs"}),
-    Case("schedule-themis", "schedule", "few.yaml --policy themis --json",
-         {"engine": ["flow"]}, {"all": TEXT}),
-    Case("schedule-random", "schedule", "few.yaml --policy random --interleave --json",
-         {"engine": ["flow"]}, {"all": TEXT, "interleave": STATED}),
+         {"all": TEXT, "policy": "there are ports for all jobs",
+          "degree": "what jobs demand is given", "latency": "what jobs demand is given"}),
+    Case("schedule-themis", "schedule", "few.yaml --policy themis --json", SCHEDULED,
+         {"all": TEXT}),
+    Case("schedule-random", "schedule", "few.yaml --policy random --interleave --json", SCHEDULED,
+         {"all": TEXT, "interleave": STATED}),
     Case("sweep-list", "sweep", "sweep.yaml --list", quiet={"list": STATED}),
     Case("sweep-run", "sweep", "sweep.yaml -o out.jsonl", quiet={"prune": "the file is new"}),
     Case("sweep-merge", "sweep", "--merge results.jsonl -o out.jsonl", quiet={"merge": STATED}),

@@ -5,9 +5,9 @@
 // A table for each mapping says its keys and reads their units (yaml_keys.c), so that every
 // message names the key and its line. O(bytes + keys^2), as syntax/yaml.c.
 
+#include "cluster_yaml.h"
 #include "weft/format.h"
 #include "weft/model.h"
-#include "yaml_keys.h"
 
 #include <string.h>
 
@@ -273,21 +273,40 @@ static bool read_switches(struct weft_switch_catalogue *catalogue,
 }
 
 // A check's message starts with the key it is about.
-static bool fail_check(const struct weft_yaml_node *root, struct weft_error *error)
+static bool fail_check(const struct weft_yaml_node *mapping, struct weft_error *error)
 {
-    char key[64];
+    char key[320];
     size_t length = strcspn(error->message, ":");
-    snprintf(key, sizeof key, "%.*s", (int)(length < 63 ? length : 63), error->message);
-    return weft_wrap(error, "line %u", weft_yaml_line(root, key));
+    const char *within = mapping->path;
+    snprintf(key, sizeof key, "%.200s%s%.*s", within, *within == '\0' ? "" : ".",
+             (int)(length < 63 ? length : 63), error->message);
+    return *within == '\0' ? weft_wrap(error, "line %u", weft_yaml_line(mapping, key))
+                           : weft_yaml_fail_at(mapping, &(struct weft_yaml_source){.error = error});
 }
 
-// Reads a cluster. What the file leaves out keeps a default: a microsecond of latency, no
-// accelerators, Weft's own book of prices.
-static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_node *root,
+static bool read_balance(struct weft_cluster *cluster, const char *balance,
+                         const struct weft_yaml_node *mapping,
                          const struct weft_yaml_source *source)
+{
+    while (weft_balance_words[cluster->balance] != NULL &&
+           strcmp(balance, weft_balance_words[cluster->balance]) != 0) {
+        cluster->balance++;
+    }
+    if (weft_balance_words[cluster->balance] != NULL) {
+        return true;
+    }
+    weft_fail(source->error, WEFT_INPUT, "'%.32s' is no balance; write hash or even", balance);
+    return weft_yaml_fail_key(mapping, "balance", source);
+}
+
+// Reads a cluster: a file of its own, or a mapping inside another document. What it leaves out
+// keeps a default: a microsecond of latency, no accelerators, Weft's own book of prices.
+static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_node *mapping,
+                         bool inside, const struct weft_yaml_source *source)
 {
     struct weft_cluster read = {
         .name = "cluster",
+        .degree = 1,
         .latency_ps = 1000000,
         .accelerator = "",
         .prices = *weft_cluster_default_prices(),
@@ -299,10 +318,12 @@ static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_no
     const char *const unsaid = weft_balance_words[read.balance];
     const char *balance = unsaid;
     const uint32_t servers_max = WEFT_CLUSTER_SERVERS_MAX;
+    const enum weft_yaml_presence degree = inside ? WEFT_YAML_OPTIONAL : WEFT_YAML_NEEDED;
+    uint32_t gpus = 0;
     const struct weft_yaml_item items[] = {
         {"name", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.name, 0, 0},
         {"servers", WEFT_YAML_U32, WEFT_YAML_NEEDED, &read.server_count, 2, servers_max},
-        {"degree", WEFT_YAML_U32, WEFT_YAML_NEEDED, &read.degree, 1, servers_max - 1},
+        {"degree", WEFT_YAML_U32, degree, &read.degree, 1, servers_max - 1},
         {"rate", WEFT_YAML_RATE, WEFT_YAML_NEEDED, &read.rate_Bps, 0, 0},
         {"latency", WEFT_YAML_TIME, WEFT_YAML_OPTIONAL, &read.latency_ps, 0, 0},
         {"balance", WEFT_YAML_WORD, WEFT_YAML_OPTIONAL, &balance, 0, 0},
@@ -311,28 +332,36 @@ static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_no
         {"stack", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.stack, 0, 0},
         {"prices", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &prices, 0, 0},
         {"switches", WEFT_YAML_LIST, WEFT_YAML_OPTIONAL, &switches, 0, ROWS_MAX},
+        {"gpus", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &gpus, 0, 1024}, // inside alone
     };
-    if (!WEFT_YAML_READ(root, items, source) ||
+    size_t count = sizeof items / sizeof items[0] - (inside ? 0 : 1);
+    if (!weft_yaml_read(mapping, items, count, source) ||
         (accelerators != NULL && !read_accelerators(&read, accelerators, source)) ||
         (storage != NULL && !read_storage(&read.storage, storage, source)) ||
         (prices != NULL && !read_prices(&read.prices, prices, source)) ||
         (switches != NULL && !read_switches(&read.switches, switches, source))) {
         return false;
     }
-    read.balance_stated = balance != unsaid; // the reader leaves what the file does not have
-    while (weft_balance_words[read.balance] != NULL &&
-           strcmp(balance, weft_balance_words[read.balance]) != 0) {
-        read.balance++;
+    if (accelerators != NULL && gpus > 0) {
+        weft_fail(source->error, WEFT_INPUT, "accelerators say it, too; leave one out");
+        return weft_yaml_fail_key(mapping, "gpus", source);
     }
-    if (weft_balance_words[read.balance] == NULL) {
-        weft_fail(source->error, WEFT_INPUT, "'%.32s' is no balance; write hash or even", balance);
-        return weft_yaml_fail_key(root, "balance", source);
+    read.accelerators_per_server = gpus > 0 ? gpus : read.accelerators_per_server;
+    read.balance_stated = balance != unsaid; // the reader leaves what the file does not have
+    if (!read_balance(&read, balance, mapping, source)) {
+        return false;
     }
     if (!weft_cluster_check(&read, source->error)) {
-        return fail_check(root, source->error);
+        return fail_check(mapping, source->error);
     }
     *cluster = read;
     return true;
+}
+
+bool cluster_yaml_read(struct weft_cluster *cluster, const struct weft_yaml_node *mapping,
+                       const struct weft_yaml_source *source)
+{
+    return read_cluster(cluster, mapping, true, source);
 }
 
 bool weft_cluster_read(struct weft_cluster *cluster, const char *data, size_t length,
@@ -341,7 +370,7 @@ bool weft_cluster_read(struct weft_cluster *cluster, const char *data, size_t le
     const struct weft_yaml_source source = {arena, error};
     const struct weft_yaml_node *root = NULL;
     return weft_yaml_open(&root, data, length, "servers, degree and rate", &source) &&
-           read_cluster(cluster, root, &source);
+           read_cluster(cluster, root, false, &source);
 }
 
 bool weft_cluster_load(struct weft_cluster *cluster, const char *path, struct weft_arena *arena,

@@ -6,8 +6,8 @@
 // classes are found as they come. Classes that name files have no demand yet: the caller loads
 // and measures them. O(bytes + keys^2), as syntax/yaml.c.
 
+#include "cluster_yaml.h"
 #include "weft/format.h"
-#include "yaml_keys.h"
 
 #include <string.h>
 
@@ -24,30 +24,22 @@ static bool has(const struct weft_yaml_node *mapping, const char *key)
     return weft_yaml_child(mapping, key) != NULL;
 }
 
-static bool read_cluster(struct weft_cluster *cluster, const struct weft_yaml_node *mapping,
+// The cluster in the trace itself, or the name of a file that has it, which the caller reads. A
+// trace may leave it to the caller, too.
+static bool read_cluster(struct weft_job_trace *trace, const struct weft_yaml_node *root,
                          const struct weft_yaml_source *source)
 {
-    uint32_t servers = 0;
-    uint32_t degree = 1;
-    double rate_Bps = 0;
-    uint64_t latency_ps = 1000000;
-    uint32_t gpus = 1;
-    const struct weft_yaml_item items[] = {
-        {"servers", WEFT_YAML_U32, WEFT_YAML_NEEDED, &servers, 0, SERVERS_MAX},
-        {"degree", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &degree, 0, SERVERS_MAX},
-        {"rate", WEFT_YAML_RATE, WEFT_YAML_NEEDED, &rate_Bps, 0, 0},
-        {"latency", WEFT_YAML_TIME, WEFT_YAML_OPTIONAL, &latency_ps, 0, 0},
-        {"gpus", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &gpus, 0, 1024},
-    };
-    if (!WEFT_YAML_READ(mapping, items, source)) {
-        return false;
+    const struct weft_yaml_node *cluster = weft_yaml_child(root, "cluster");
+    if (cluster == NULL || cluster->text != NULL) {
+        trace->cluster_path = cluster == NULL ? NULL : cluster->text;
+        return true;
     }
-    if (!weft_cluster_build(cluster, servers, degree, rate_Bps, source->error)) {
-        return weft_yaml_fail_at(mapping, source);
+    if (cluster->is_list) {
+        weft_fail(source->error, WEFT_INPUT,
+                  "a list; write a cluster's keys, or the name of its file");
+        return weft_yaml_fail_at(cluster, source);
     }
-    cluster->latency_ps = latency_ps;
-    cluster->accelerators_per_server = gpus;
-    return weft_cluster_check(cluster, source->error) || weft_yaml_fail_at(mapping, source);
+    return cluster_yaml_read(&trace->cluster, cluster, source);
 }
 
 // Reads the fabric of the cluster by its kind; the times to wire and to flip are those of shards
@@ -77,6 +69,7 @@ static bool read_fabric(struct weft_job_trace *trace, const struct weft_yaml_nod
     }
     shards->dedicated = strcmp(trace->fabric, "shards") == 0;
     bool splits = strcmp(spread, "split") == 0;
+    trace->spread_stated = has(mapping, "spread");
     trace->spread = splits ? WEFT_SPREAD_SPLIT : WEFT_SPREAD_PICK;
     if (!splits && strcmp(spread, "pick") != 0) {
         weft_fail(source->error, WEFT_INPUT, "'%.40s'; write pick (a path for each flow) or split",
@@ -329,7 +322,6 @@ static bool read_trace(struct weft_job_trace *trace, const struct weft_yaml_node
         .checkpoint_ps = 600 * WEFT_PS_PER_S,
         .restart_ps = 30 * WEFT_PS_PER_S,
     };
-    const struct weft_yaml_node *cluster = NULL;
     const struct weft_yaml_node *fabric = NULL;
     const struct weft_yaml_node *classes = NULL;
     const struct weft_yaml_node *jobs = &nothing;
@@ -339,14 +331,14 @@ static bool read_trace(struct weft_job_trace *trace, const struct weft_yaml_node
         {"name", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.name, 0, 0},
         {"checkpoint", WEFT_YAML_TIME, WEFT_YAML_OPTIONAL, &read.checkpoint_ps, 0, 0},
         {"restart", WEFT_YAML_TIME, WEFT_YAML_OPTIONAL, &read.restart_ps, 0, 0},
-        {"cluster", WEFT_YAML_MAPPING, WEFT_YAML_NEEDED, &cluster, 0, 0},
+        {"cluster", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, NULL, 0, 0}, // read_cluster
         {"fabric", WEFT_YAML_MAPPING, WEFT_YAML_NEEDED, &fabric, 0, 0},
         {"classes", WEFT_YAML_LIST, WEFT_YAML_NEEDED, &classes, 0, CLASSES_MAX},
         {"jobs", WEFT_YAML_LIST, WEFT_YAML_OPTIONAL, &jobs, 0, JOBS_MAX},
         {"poisson", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &poisson, 0, 0},
         {"failures", WEFT_YAML_MAPPING, WEFT_YAML_OPTIONAL, &failures, 0, 0},
     };
-    if (!WEFT_YAML_READ(root, items, source) || !read_cluster(&read.cluster, cluster, source) ||
+    if (!WEFT_YAML_READ(root, items, source) || !read_cluster(&read, root, source) ||
         !read_fabric(&read, fabric, source) || !read_classes(&read, classes, source) ||
         !read_jobs(&read, jobs, source) ||
         (poisson != NULL && !read_poisson(&read.poisson, poisson, source)) ||

@@ -85,12 +85,16 @@ static bool load_topology(struct weft_cluster *found, const struct weft_request_
 {
     const char *path = hardware->cluster_path;
     struct weft_nccl_topology topology;
+    uint32_t count = hardware->server_count > 0 ? hardware->server_count : server_count;
     if (!weft_nccl_topology_load(&topology, path, environment->base.arena,
                                  environment->base.scratch, environment->base.error)) {
         return false;
     }
-    weft_nccl_cluster(found, &topology,
-                      hardware->server_count > 0 ? hardware->server_count : server_count);
+    if (count == 0) {
+        return weft_fail(environment->base.error, WEFT_USAGE,
+                         "%s is one server; how many are there? write {servers=16}", path);
+    }
+    weft_nccl_cluster(found, &topology, count);
     if (topology.net_count == 0 && hardware->degree == 0) {
         return weft_fail(environment->base.error, WEFT_INPUT,
                          "%s: states no NICs; say how many ports a server has: {degree=4}", path);
@@ -148,7 +152,7 @@ void weft_request_set_rate(struct weft_cluster *cluster, double nic_Bps,
 }
 
 static void apply_hardware(struct weft_cluster *cluster,
-                           const struct weft_request_hardware *hardware, bool one_path)
+                           const struct weft_request_hardware *hardware)
 {
     cluster->degree = hardware->degree > 0 ? hardware->degree : cluster->degree;
     cluster->rate_Bps = hardware->rate_given ? hardware->rate_Bps : cluster->rate_Bps;
@@ -156,9 +160,22 @@ static void apply_hardware(struct weft_cluster *cluster,
     if (hardware->balance_given) {
         cluster->balance = hardware->balance;
         cluster->balance_stated = true;
-    } else if (!cluster->balance_stated) {
-        cluster->balance = one_path ? WEFT_BALANCE_HASH : WEFT_BALANCE_EVEN;
     }
+}
+
+bool weft_request_cluster_over(struct weft_cluster *cluster,
+                               const struct weft_request_hardware *hardware,
+                               struct weft_error *error)
+{
+    struct weft_cluster changed = *cluster;
+    apply_hardware(&changed, hardware);
+    changed.server_count =
+        hardware->server_count > 0 ? hardware->server_count : changed.server_count;
+    if (!weft_cluster_check(&changed, error)) {
+        return false;
+    }
+    *cluster = changed;
+    return true;
 }
 
 bool weft_request_cluster(struct weft_cluster *cluster,
@@ -187,7 +204,10 @@ bool weft_request_cluster(struct weft_cluster *cluster,
             .prices = *weft_cluster_default_prices(),
         };
     }
-    apply_hardware(&found, hardware, need->one_path);
+    apply_hardware(&found, hardware);
+    if (!found.balance_stated) {
+        found.balance = need->one_path ? WEFT_BALANCE_HASH : WEFT_BALANCE_EVEN;
+    }
     uint32_t wanted = hardware->server_count > 0 ? hardware->server_count : server_count;
     if (hardware->server_count == 0 && !need->shard && found.server_count > wanted) {
         wanted = found.server_count;
