@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a lab is cabled: from a plan, as a ring, or to one switch.
+// How a lab is cabled: from a plan, as a ring, to one switch; switched.c has fabrics of switches.
 //
 // A plan's circuits become one permutation for each port number (a plane, which is one optical
 // switch), and its routes become next hops for each pair of servers.
@@ -96,6 +96,11 @@ bool weft_lab_rewire(struct weft_lab_wiring *wiring, const struct weft_lab *lab,
     }
     if (strcmp(lab->fabric, "switch") == 0) {
         return weft_lab_wire_switch(wiring, lab->server_count, error);
+    }
+    if (lab->switch_count > 0) {
+        const struct weft_lab_fabric fabric = {lab->fabric, lab->server_count, lab->degree,
+                                               lab->radix, lab->planned_rate_Bps};
+        return weft_lab_wire_fabric(wiring, &fabric, arena, scratch, error);
     }
     if (lab->plan_path[0] == '\0') {
         return weft_fail(error, WEFT_INPUT,

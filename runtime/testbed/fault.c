@@ -36,6 +36,13 @@ bool weft_lab_fault_parse(struct weft_lab_fault *fault, const char *kind, const 
 {
     struct weft_lab_fault made = {.kind = WEFT_LAB_FAULT_LINK};
     size_t length = strlen(which);
+    if (lab->switch_count > 0) {
+        return weft_fail(
+            error, WEFT_UNSUPPORTED,
+            "lab '%s' is a %s of packet switches; what fails is of plans, rings and one "
+            "switch",
+            lab->name, lab->fabric);
+    }
     if (strcmp(kind, "link") == 0) {
         size_t colon = strcspn(which, ":");
         if (colon == length) {

@@ -27,6 +27,16 @@ const char *weft_lab_server_netns(char buffer[WEFT_NETNS_NAME_MAX], const char *
     return buffer;
 }
 
+const char *weft_lab_node_netns(char buffer[WEFT_NETNS_NAME_MAX], const struct weft_lab *lab,
+                                uint32_t node)
+{
+    if (node < lab->server_count) {
+        return weft_lab_server_netns(buffer, lab->name, node);
+    }
+    snprintf(buffer, WEFT_NETNS_NAME_MAX, "weft-%s-w%u", lab->name, node - lab->server_count);
+    return buffer;
+}
+
 const char *weft_lab_switch_netns(char buffer[WEFT_NETNS_NAME_MAX], const struct weft_lab *lab,
                                   uint32_t plane)
 {

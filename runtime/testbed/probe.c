@@ -61,8 +61,9 @@ static void note(struct probing *self, uint32_t target, const char *what, uint32
     struct weft_lab_report *report = self->report;
     self->fine[target] = false;
     if (report->first[0] == '\0') {
-        snprintf(report->first, sizeof report->first, "server %u to %u: %s server %u", self->source,
-                 target, what, server);
+        uint32_t n = self->lab->server_count;
+        snprintf(report->first, sizeof report->first, "server %u to %u: %s %s %u", self->source,
+                 target, what, server < n ? "server" : "switch", server < n ? server : server - n);
     }
 }
 
@@ -93,7 +94,7 @@ static size_t find_hop(const struct probing *self, uint32_t node, uint32_t targe
 // Whether a flow may go from where it is to `next`; marks the next hop as used.
 static bool take_step(struct probing *self, uint32_t target, struct flow *flow, uint32_t next)
 {
-    if (self->wiring->planes == NULL) {
+    if (self->wiring->next_hops.count == 0) {
         return next == target; // one switch: everybody is one hop away
     }
     size_t hop = find_hop(self, flow->at, target, next);
@@ -127,7 +128,8 @@ static void take_answer(struct probing *self, uint32_t f, const struct payload *
         note(self, payload->target, "no way on from", next);
         return;
     }
-    if (next >= lab->server_count || !take_step(self, payload->target, flow, next)) {
+    if (next >= lab->server_count + lab->switch_count ||
+        !take_step(self, payload->target, flow, next)) {
         flow->ended = true;
         self->report->strayed_count++;
         note(self, payload->target, "strayed to", next);
@@ -280,7 +282,7 @@ static bool probe_source(struct probing *self, struct weft_error *error)
         self->flows[i] = (struct flow){.at = self->source, .ended = target == self->source};
         self->fine[target] = true;
     }
-    for (uint32_t hops = 1; hops <= n; hops++) {
+    for (uint32_t hops = 1; hops <= n + self->lab->switch_count; hops++) {
         uint32_t under_way = 0;
         for (uint32_t i = 0; i < total; i++) {
             self->flows[i].answered = false;

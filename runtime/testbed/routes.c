@@ -30,8 +30,8 @@ bool weft_lab_open_ocs(struct weft_ocs *ocs, const struct weft_lab *lab, uint32_
 {
     if (plane >= lab->ocs_count) {
         return lab->ocs_count == 0
-                   ? weft_fail(error, WEFT_INPUT, "lab '%s' has one packet switch and no circuits",
-                               lab->name)
+                   ? weft_fail(error, WEFT_INPUT, "lab '%s' has %s and no circuits", lab->name,
+                               lab->switch_count > 0 ? "packet switches" : "one packet switch")
                    : weft_fail(error, WEFT_INPUT, "there is no switch %u; they are 0 to %u", plane,
                                lab->ocs_count - 1);
     }
@@ -225,8 +225,8 @@ static bool check_move(const struct weft_lab *lab, const struct weft_lab_wiring 
                        struct weft_arena scratch, struct weft_error *error)
 {
     if (lab->ocs_count == 0) {
-        return weft_fail(error, WEFT_INPUT, "lab '%s' has one packet switch and no circuits",
-                         lab->name);
+        return weft_fail(error, WEFT_INPUT, "lab '%s' has %s and no circuits", lab->name,
+                         lab->switch_count > 0 ? "packet switches" : "one packet switch");
     }
     if (wiring->server_count != lab->server_count || wiring->port_count != lab->port_count) {
         return weft_fail(

@@ -115,15 +115,17 @@ static json_t *describe(const struct weft_lab *lab)
         json_array_append_new(tables, json_pack("[I, I]", (json_int_t)lab->ocs[p].circuits_id,
                                                 (json_int_t)lab->ocs[p].counts_id));
     }
-    return json_pack("{ss, ss, sb, ss, ss, si, si, sf, sf, si, si, si, si, si, sb, sb, sI, so}", //
+    return json_pack("{ss, ss, sb, ss, ss, si, si, sf, sf, si, si, si, si, si, sb, sb, sI, si, si, "
+                     "si, so}",
                      "schema", SCHEMA, "name", lab->name, "is_up", lab->is_up, "fabric",
                      lab->fabric, "plan", lab->plan_path, "servers", (int)lab->server_count,
                      "ports", (int)lab->port_count, "rate_Bps", lab->rate_Bps, "planned_rate_Bps",
                      lab->planned_rate_Bps, "mtu_bytes", (int)lab->mtu_bytes, "burst_bytes",
                      (int)lab->burst_bytes, "buffer_bytes", (int)lab->buffer_bytes, "mark_packets",
                      (int)lab->mark_packets, "marks_id", (int)lab->marks_id, "htb", lab->htb,
-                     "offloads", lab->offloads, "dark_ns", (json_int_t)lab->dark_ns, "tables",
-                     tables);
+                     "offloads", lab->offloads, "dark_ns", (json_int_t)lab->dark_ns, "switches",
+                     (int)lab->switch_count, "degree", (int)lab->degree, "radix", (int)lab->radix,
+                     "tables", tables);
 }
 
 bool weft_lab_save(const struct weft_lab *lab, struct weft_arena scratch, struct weft_error *error)
@@ -170,19 +172,23 @@ static bool read_state(struct weft_lab *lab, json_t *object)
     int htb = 0;
     int offloads = 0;
     int counts[7] = {0};
+    int shape[3] = {0}; // switches, degree, radix
     json_int_t dark_ns = 0;
     struct weft_lab made = {0};
     if (json_unpack(object,
-                    "{ss, ss, sb, ss, ss, si, si, sF, sF, si, si, si, si, si, sb, sb, sI, so}",
+                    "{ss, ss, sb, ss, ss, si, si, sF, sF, si, si, si, si, si, sb, sb, sI, si, si, "
+                    "si, so}",
                     "schema", &schema, "name", &name, "is_up", &is_up, "fabric", &fabric, "plan",
                     &plan, "servers", &counts[0], "ports", &counts[1], "rate_Bps", &made.rate_Bps,
                     "planned_rate_Bps", &made.planned_rate_Bps, "mtu_bytes", &counts[2],
                     "burst_bytes", &counts[3], "buffer_bytes", &counts[4], "mark_packets",
                     &counts[5], "marks_id", &counts[6], "htb", &htb, "offloads", &offloads,
-                    "dark_ns", &dark_ns, "tables", &tables) != 0 ||
-        strcmp(schema, SCHEMA) != 0 || strlen(name) >= sizeof made.name ||
-        strlen(fabric) >= sizeof made.fabric || strlen(plan) >= sizeof made.plan_path ||
-        counts[0] < 2 || (uint32_t)counts[0] > WEFT_LAB_SERVERS_MAX || counts[1] < 1 ||
+                    "dark_ns", &dark_ns, "switches", &shape[0], "degree", &shape[1], "radix",
+                    &shape[2], "tables", &tables) != 0 ||
+        shape[0] < 0 || shape[1] < 0 || shape[2] < 0 || strcmp(schema, SCHEMA) != 0 ||
+        strlen(name) >= sizeof made.name || strlen(fabric) >= sizeof made.fabric ||
+        strlen(plan) >= sizeof made.plan_path || counts[0] < 2 ||
+        (uint32_t)counts[0] > WEFT_LAB_SERVERS_MAX || counts[1] < 1 ||
         (uint32_t)counts[1] > WEFT_LAB_PORTS_MAX || !read_tables(&made, tables) ||
         (made.ocs_count != 0 && made.ocs_count != (uint32_t)counts[1])) {
         return false;
@@ -201,6 +207,9 @@ static bool read_state(struct weft_lab *lab, json_t *object)
     made.mark_packets = (uint32_t)counts[5];
     made.marks_id = (uint32_t)counts[6];
     made.dark_ns = (uint64_t)dark_ns;
+    made.switch_count = (uint32_t)shape[0];
+    made.degree = (uint32_t)shape[1];
+    made.radix = (uint32_t)shape[2];
     *lab = made;
     return true;
 }

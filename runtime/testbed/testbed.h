@@ -4,7 +4,7 @@
 
 // Labs: a fabric on this machine, a network namespace for each server and each switch.
 //
-//   plan, or a ring or switch of N ──► wiring ──► [lab] ──► sockets, faults, checks
+//   plan, fabric in words, ring or switch of N ──► wiring ──► [lab] ──► sockets, faults, checks
 //
 // Lab NAME owns the namespaces that begin with "weft-NAME-" and two files in WEFT_LAB_FOLDER, and
 // nothing else: no interface ever stands in the namespace of the machine, so that taking the
@@ -13,6 +13,8 @@
 //   weft-NAME-s<i>     server i: ports port0.. (interface 2 + p), its address on lo
 //   weft-NAME-o<p>     optical switch p: the far end of port p of server i is p<i> (2 + i)
 //   weft-NAME-switch   or instead of those one bridge with a port p<i> for each server
+//   weft-NAME-w<j>     or packet switches that forward by routes, which are nodes behind the
+//                      servers with ports and an address like theirs
 //
 // Addresses are those of `weft export --format ip-routes`.
 
@@ -31,13 +33,24 @@ enum { WEFT_LAB_NAME_MAX = 24 };
 
 // ---- wirings ----
 
+// A cable between two nodes, servers or switches, from port to port; of `width` ports' rate.
+struct weft_lab_cable {
+    uint32_t nodes[2];
+    uint32_t ports[2];
+    uint32_t width;
+};
+
 // Which ports are joined and what every kernel routes by.
 struct weft_lab_wiring {
     uint32_t server_count;
-    uint32_t port_count;    // of a server
-    const uint32_t *planes; // port_count * server_count, as a topology's; NULL = one switch
-    struct weft_pair_hops next_hops;
-    double rate_Bps; // planned, of a port; 0 = not planned
+    uint32_t port_count;             // of a server
+    const uint32_t *planes;          // port_count * server_count, as a topology's; NULL = switches
+    struct weft_pair_hops next_hops; // of one switch none
+    double rate_Bps;                 // planned, of a port; 0 = not planned
+    // Packet switches that forward by routes; 0 = circuits, or one switch.
+    uint32_t switch_count;
+    uint32_t cable_count;
+    const struct weft_lab_cable *cables;
 };
 // That of a plan. Fails with UNSUPPORTED beyond the maxima above, and as weft_routing_next_hops
 // does.
@@ -52,12 +65,27 @@ bool weft_lab_wire_ring(struct weft_lab_wiring *wiring, uint32_t server_count,
 bool weft_lab_wire_switch(struct weft_lab_wiring *wiring, uint32_t server_count,
                           struct weft_error *error) WEFT_MUST_USE;
 
+// A reference fabric with switches: each switch is one of the lab's, each of its links a cable.
+struct weft_lab_fabric {
+    const char *name; // of weft_fabric_references
+    uint32_t server_count;
+    uint32_t degree;
+    uint32_t radix;  // 0 = as the fabric's builder chooses
+    double rate_Bps; // planned, of a port; 0 = not planned
+};
+// Routes are all shortest ones, in every kernel by ECMP. Fails with UNSUPPORTED beyond the maxima
+// above, 128 servers or 127 ports of a switch, with INPUT where the fabric has no switches or
+// cannot be built. O(servers^2 * links).
+bool weft_lab_wire_fabric(struct weft_lab_wiring *wiring, const struct weft_lab_fabric *fabric,
+                          struct weft_arena *arena, struct weft_arena scratch,
+                          struct weft_error *error) WEFT_MUST_USE;
+
 // ---- a lab ----
 
 struct weft_lab {
     char name[WEFT_LAB_NAME_MAX];
     bool is_up;          // false: being raised, or left by a run that was killed
-    char fabric[16];     // "plan", "ring", "switch"
+    char fabric[16];     // "plan", "ring", "switch", "leaf-spine", ...
     char plan_path[256]; // of the plan's file when it was raised; "" = none
     uint32_t server_count;
     uint32_t port_count;     // of a server
@@ -71,7 +99,10 @@ struct weft_lab {
     bool htb;              // instead of TBF
     bool offloads;
     uint64_t dark_ns;
-    uint32_t ocs_count; // port_count, or 0 with one switch
+    uint32_t switch_count; // packet switches that forward by routes
+    uint32_t degree;       // of a fabric with such switches, and
+    uint32_t radix;        // as they were asked for
+    uint32_t ocs_count;    // port_count, or 0 with packet switches
     struct weft_bpf_ocs ocs[WEFT_LAB_PORTS_MAX];
 };
 
@@ -80,6 +111,8 @@ struct weft_lab_options {
     const char *name;
     const char *fabric;
     const char *plan_path;
+    uint32_t degree; // of a fabric with switches, by which the lab is wired again
+    uint32_t radix;
     double rate_Bps;
     uint32_t mtu_bytes;
     uint32_t burst_bytes;
@@ -95,6 +128,9 @@ struct weft_lab_options {
 bool weft_lab_check_name(const char *name, struct weft_error *error) WEFT_MUST_USE;
 const char *weft_lab_server_netns(char buffer[WEFT_NETNS_NAME_MAX], const char *lab,
                                   uint32_t server);
+// A server, or behind the servers a switch that forwards by routes.
+const char *weft_lab_node_netns(char buffer[WEFT_NETNS_NAME_MAX], const struct weft_lab *lab,
+                                uint32_t node);
 // Optical switch `plane`, or the one switch of a lab without.
 const char *weft_lab_switch_netns(char buffer[WEFT_NETNS_NAME_MAX], const struct weft_lab *lab,
                                   uint32_t plane);

@@ -6,6 +6,7 @@
 // form that drivers of switches take, and the clock by which its steps are timed. Everything else
 // of a lab is in testbed.h, because experiments use it as well.
 
+#include "bpf/mark/mark.h"
 #include "testbed.h"
 
 // "weft lab down" or "weft lab down --name NAME".
@@ -14,5 +15,26 @@ const char *weft_lab_remedy(char buffer[WEFT_NETNS_NAME_MAX], const char *name);
 const uint32_t *weft_lab_outputs(const struct weft_lab_wiring *wiring, uint32_t plane,
                                  struct weft_arena *arena);
 double weft_lab_clock_s(void);
+
+// node.c: nothing but what is sent passes the namespace.
+bool weft_lab_silence(const char *netns, struct weft_error *error) WEFT_MUST_USE;
+// A namespace whose kernel forwards, with the node's address on lo and a hash of flows of its own.
+// The session is open on success.
+bool weft_lab_raise_node(struct weft_netlink *netlink, const struct weft_lab *lab, uint32_t node,
+                         struct weft_error *error) WEFT_MUST_USE;
+// Rate, burst and queue of one end of a cable of so many ports' rate, and marks where the lab has
+// them.
+bool weft_lab_shape(const struct weft_lab *lab, const struct weft_marker *marker,
+                    struct weft_netlink *netlink, uint32_t index, uint32_t width,
+                    struct weft_error *error) WEFT_MUST_USE;
+// switched.c, of a lab with switches that forward by routes: its cables, when its nodes stand; what
+// its kernels route by; and whether its ports pass packets.
+bool weft_lab_raise_cables(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
+                           const struct weft_marker *marker, struct weft_error *error)
+    WEFT_MUST_USE;
+bool weft_lab_route_switched(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
+                             struct weft_error *error) WEFT_MUST_USE;
+bool weft_lab_await_cables(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
+                           struct weft_error *error) WEFT_MUST_USE;
 
 #endif

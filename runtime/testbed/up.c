@@ -5,7 +5,6 @@
 // the kernel has noticed their carrier, which is waited for at the end, for all together. Where
 // something fails, what stood is taken away again.
 
-#include "bpf/mark/mark.h"
 #include "testbed_private.h"
 
 #include <math.h>
@@ -25,46 +24,6 @@ struct raising {
     struct weft_netlink switches[WEFT_LAB_PORTS_MAX];
 };
 
-static const struct setting {
-    const char *file;
-    const char *value;
-    bool needed;
-} server_settings[] = {
-    {"net/ipv4/ip_forward", "1", true},
-    // Return paths differ from forward paths.
-    {"net/ipv4/conf/all/rp_filter", "0", true},
-    {"net/ipv4/conf/default/rp_filter", "0", true},
-    {"net/ipv4/conf/all/send_redirects", "0", true},
-    {"net/ipv4/conf/default/send_redirects", "0", true},
-    // A cut cable takes its next hops out of the routes at once.
-    {"net/ipv4/conf/all/ignore_routes_with_linkdown", "1", true},
-    {"net/ipv4/conf/default/ignore_routes_with_linkdown", "1", true},
-    {"net/ipv4/fib_multipath_hash_policy", "1", true},
-    // The check of routes asks for more than a thousand answers a second.
-    {"net/ipv4/icmp_ratemask", "0", true},
-};
-// Where ports mark, hosts ask for it.
-static const struct setting mark_settings[] = {{"net/ipv4/tcp_ecn", "1", true}};
-static const struct setting all_settings[] = {
-    // Nothing but what is sent: no neighbor discovery, no router solicitations.
-    {"net/ipv6/conf/all/disable_ipv6", "1", false},
-    {"net/ipv6/conf/default/disable_ipv6", "1", false},
-};
-
-static bool set_all(const char *netns, const struct setting *settings, size_t count,
-                    struct weft_error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (!weft_netns_sysctl(netns, settings[i].file, settings[i].value, error) &&
-            (settings[i].needed || error->code != WEFT_UNSUPPORTED)) {
-            return false;
-        }
-    }
-    return true;
-}
-#define SET_ALL(netns, settings, error)                                                            \
-    set_all((netns), (settings), sizeof(settings) / sizeof((settings)[0]), (error))
-
 // ---- switches ----
 
 // An optical switch is a loaded program, which the ports will hold; a packet switch is a bridge.
@@ -74,7 +33,7 @@ static bool raise_switch(struct raising *raising, uint32_t plane, struct weft_er
     char netns[WEFT_NETNS_NAME_MAX];
     weft_lab_switch_netns(netns, lab, plane);
     struct weft_netlink *netlink = &raising->switches[plane];
-    if (!weft_netns_create(netns, error) || !SET_ALL(netns, all_settings, error) ||
+    if (!weft_netns_create(netns, error) || !weft_lab_silence(netns, error) ||
         !weft_netlink_open(netlink, netns, error)) {
         return false;
     }
@@ -85,22 +44,6 @@ static bool raise_switch(struct raising *raising, uint32_t plane, struct weft_er
     raising->bridge = weft_lab_cable_index(WEFT_LAB_SERVERS_MAX);
     return weft_link_bridge(netlink, "switch", raising->bridge, lab->mtu_bytes, error) &&
            weft_link_set_up(netlink, raising->bridge, true, error);
-}
-
-// Rate, burst and queue of one end of a cable, and marks where the lab has them.
-static bool shape(const struct raising *raising, struct weft_netlink *netlink, uint32_t index,
-                  struct weft_error *error)
-{
-    const struct weft_lab *lab = raising->lab;
-    const struct weft_shaper shape = {lab->rate_Bps, lab->burst_bytes, lab->buffer_bytes};
-    bool shaped = lab->htb ? weft_qdisc_htb(netlink, index, &shape, error)
-                           : weft_qdisc_tbf(netlink, index, &shape, error);
-    return shaped &&
-           (lab->mark_packets == 0 ||
-            (weft_qdisc_clsact(netlink, index, error) &&
-             weft_filter_bpf(
-                 netlink, index,
-                 &(struct weft_filter){true, 1, raising->marker.program_fd, "weft-mark"}, error)));
 }
 
 // The switch's end of a cable.
@@ -124,7 +67,7 @@ static bool plug_in(struct raising *raising, uint32_t server, uint32_t plane,
                weft_link_set_up(netlink, index, true, error);
     }
     // A circuit's output carries what one port sent; a switch's what many did.
-    return shape(raising, netlink, index, error) &&
+    return weft_lab_shape(lab, &raising->marker, netlink, index, 1, error) &&
            weft_link_set_master(netlink, index, raising->bridge, error) &&
            weft_link_set_up(netlink, index, true, error);
 }
@@ -152,7 +95,7 @@ static bool add_port(struct raising *raising, struct weft_netlink *netlink, uint
     };
     return weft_link_veth(netlink, &near, &far, lab->mtu_bytes, error) &&
            weft_link_set_offloads(netlink, names[0], lab->offloads, error) &&
-           shape(raising, netlink, index, error) &&
+           weft_lab_shape(lab, &raising->marker, netlink, index, 1, error) &&
            weft_address_add(netlink, index, weft_lab_port_address(server, port), 32, error) &&
            weft_link_set_up(netlink, index, true, error) && plug_in(raising, server, port, error);
 }
@@ -161,20 +104,11 @@ static bool add_port(struct raising *raising, struct weft_netlink *netlink, uint
 static bool raise_server(struct raising *raising, uint32_t server, struct weft_error *error)
 {
     const struct weft_lab *lab = raising->lab;
-    char netns[WEFT_NETNS_NAME_MAX];
-    char seed[16];
     struct weft_netlink netlink;
-    weft_lab_server_netns(netns, lab->name, server);
-    // Each server hashes flows in its own way, else all would part them alike.
-    snprintf(seed, sizeof seed, "%u", server + 1);
-    const struct setting own = {"net/ipv4/fib_multipath_hash_seed", seed, false};
-    if (!weft_netns_create(netns, error) || !SET_ALL(netns, all_settings, error) ||
-        !SET_ALL(netns, server_settings, error) || !set_all(netns, &own, 1, error) ||
-        (lab->mark_packets > 0 && !SET_ALL(netns, mark_settings, error)) ||
-        !weft_netlink_open(&netlink, netns, error)) {
+    if (!weft_lab_raise_node(&netlink, lab, server, error)) {
         return false;
     }
-    bool fine = weft_address_add(&netlink, 1, weft_lab_server_address(server), 32, error);
+    bool fine = true;
     for (uint32_t port = 0; port < lab->port_count && fine; port++) {
         fine = add_port(raising, &netlink, server, port, error);
     }
@@ -206,11 +140,17 @@ static void fill(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
                  const struct weft_lab_options *options)
 {
     double ports = (double)wiring->server_count * wiring->port_count;
+    for (uint32_t c = 0; c < wiring->cable_count; c++) { // all of them; switches' ends are shaped
+        ports = (c == 0 ? 0 : ports) + wiring->cables[c].width;
+    }
     *lab = (struct weft_lab){
         .server_count = wiring->server_count,
         .port_count = wiring->port_count,
         .rate_Bps = options->rate_Bps,
         .planned_rate_Bps = wiring->rate_Bps,
+        .switch_count = wiring->switch_count,
+        .degree = options->degree,
+        .radix = options->radix,
         .mtu_bytes = options->mtu_bytes != 0 ? options->mtu_bytes : 9000,
         .burst_bytes = options->burst_bytes,
         .buffer_bytes = options->buffer_bytes,
@@ -294,26 +234,41 @@ static bool set_circuits(const struct weft_lab *lab, const struct weft_lab_wirin
     return true;
 }
 
-// All steps in order. The state is saved as complete only at the very end.
-static bool raise_all(struct raising *raising, weft_stop stop, struct weft_arena scratch,
-                      struct weft_error *error)
+static bool go_on(weft_stop stop, struct weft_error *error)
 {
-    struct weft_lab *lab = raising->lab;
-    uint32_t switch_count = lab->ocs_count > 0 ? lab->ocs_count : 1;
-    if (lab->mark_packets > 0 && !weft_marker_load(&raising->marker, lab->mark_packets, error)) {
-        return false;
+    return !weft_stopped(stop) ||
+           weft_fail(error, WEFT_IO, "stopped; what stood was taken away again");
+}
+
+// Servers and switches that forward by routes, then the cables between them.
+static bool raise_switched(const struct raising *raising, weft_stop stop, struct weft_error *error)
+{
+    const struct weft_lab *lab = raising->lab;
+    const struct weft_lab_wiring *wiring = raising->wiring;
+    for (uint32_t node = 0; node < lab->server_count + lab->switch_count; node++) {
+        struct weft_netlink netlink;
+        if (!go_on(stop, error) || !weft_lab_raise_node(&netlink, lab, node, error)) {
+            return false;
+        }
+        weft_netlink_close(&netlink);
     }
-    lab->marks_id = raising->marker.id;
+    return weft_lab_raise_cables(lab, wiring, &raising->marker, error) &&
+           weft_lab_route_switched(lab, wiring, error) && weft_lab_await_cables(lab, wiring, error);
+}
+
+// Switches that know no routes, then servers, each of whose cables leads to all of them or to one.
+static bool raise_plugged(struct raising *raising, weft_stop stop, struct weft_arena scratch,
+                          struct weft_error *error)
+{
+    const struct weft_lab *lab = raising->lab;
+    uint32_t switch_count = lab->ocs_count > 0 ? lab->ocs_count : 1;
     for (uint32_t p = 0; p < switch_count; p++) {
         if (!raise_switch(raising, p, error)) {
             return false;
         }
     }
     for (uint32_t s = 0; s < lab->server_count; s++) {
-        if (weft_stopped(stop)) {
-            return weft_fail(error, WEFT_IO, "stopped; what stood was taken away again");
-        }
-        if (!raise_server(raising, s, error)) {
+        if (!go_on(stop, error) || !raise_server(raising, s, error)) {
             return false;
         }
     }
@@ -325,6 +280,22 @@ static bool raise_all(struct raising *raising, weft_stop stop, struct weft_arena
         if (!await_server(lab, s, error)) {
             return false;
         }
+    }
+    return true;
+}
+
+// All steps in order. The state is saved as complete only at the very end.
+static bool raise_all(struct raising *raising, weft_stop stop, struct weft_arena scratch,
+                      struct weft_error *error)
+{
+    struct weft_lab *lab = raising->lab;
+    if (lab->mark_packets > 0 && !weft_marker_load(&raising->marker, lab->mark_packets, error)) {
+        return false;
+    }
+    lab->marks_id = raising->marker.id;
+    if (!(lab->switch_count > 0 ? raise_switched(raising, stop, error)
+                                : raise_plugged(raising, stop, scratch, error))) {
+        return false;
     }
     lab->is_up = true;
     return weft_lab_save(lab, scratch, error);

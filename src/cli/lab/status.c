@@ -103,6 +103,7 @@ static json_t *describe(const struct weft_lab *lab, json_t *ports)
     weft_set_count(object, "servers", lab->server_count);
     weft_set_count(object, "ports_per_server", lab->port_count);
     weft_set_count(object, "optical_switches", lab->ocs_count);
+    weft_set_count(object, "packet_switches", lab->switch_count);
     weft_set_real(object, "rate_Bps", lab->rate_Bps);
     weft_set_real(object, "planned_rate_Bps", lab->planned_rate_Bps);
     weft_set_real(object, "scale",

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab up: a plan, a ring or a switch as network namespaces of this machine. The options become
-// weft_lab_options, the plan or the number of servers becomes a wiring, and runtime/testbed/up.c
-// raises the lab; a failure on the way takes away what was raised.
+// weft lab up: a plan, a ring, a switch or a fabric of switches as network namespaces of this
+// machine. The options become weft_lab_options, the plan, cluster or number of servers becomes a
+// wiring, and runtime/testbed/up.c raises the lab; a failure on the way takes away what was raised.
 
 #include "lab.h"
 #include "request/json/json.h"
 #include "runtime/testbed/testbed.h"
+#include "weft/request.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,15 +15,20 @@
 struct request {
     struct cli *cli;
     const char *plan_path;
-    uint32_t host_count; // 0 = a plan
-    bool is_ring;
-    bool fabric_given;
+    uint32_t host_count; // 0 = a plan, or as the cluster says
+    const char *cluster_path;
+    const char *fabric; // NULL = not said
+    uint32_t degree;    // 0 = not said
+    uint32_t radix;
     struct weft_lab_options options;
 };
 
 enum {
     KEY_HOSTS = 1,
     KEY_FABRIC,
+    KEY_CLUSTER,
+    KEY_DEGREE,
+    KEY_RADIX,
     KEY_RATE,
     KEY_MTU,
     KEY_BURST,
@@ -36,7 +42,15 @@ enum {
 static const struct argp_option options[] = {
     {"hosts", KEY_HOSTS, "N", 0,
      "raise N servers without a plan, of one port or, in a ring, of two", 0},
-    {"fabric", KEY_FABRIC, "F", 0, "fabric of --hosts: switch (default) or ring", 0},
+    {"fabric", KEY_FABRIC, "F", 0,
+     "fabric of --hosts or --cluster: switch (default of --hosts), ring, or one with switches: "
+     "leaf-spine, rail-only, clos, ...",
+     0},
+    {"cluster", KEY_CLUSTER, "FILE", 0,
+     "servers, ports and planned rate of a cluster (FILE.yaml, FILE.xml); --hosts and --degree win",
+     0},
+    {"degree", KEY_DEGREE, "D", 0, "ports of a server on a fabric with switches", 0},
+    {"radix", KEY_RADIX, "K", 0, "ports of its switches (the smallest that fits)", 0},
     {"rate", KEY_RATE, "R", 0,
      "rate of a port: 200Mbps, or less where all ports together would exceed 4.8Gbps", 0},
     {"mtu", KEY_MTU, "BYTES", 0, "size of the largest packet (9000)", 0},
@@ -55,11 +69,13 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Raises a lab: a network namespace for each server, a veth pair for each port, its rate held "
-    "by a shaper, the plan's circuits as optical switches in eBPF, its routes in the kernels.\v"
+    "by a shaper, the plan's circuits as optical switches in eBPF, its routes in the kernels. Of a "
+    "fabric with switches each switch is a namespace, too, that forwards by ECMP.\v"
     "Examples:\n"
     "  $ weft lab up plan.json\n"
     "  $ weft lab up plan.json --rate 100Mbps --dark 25ms\n"
     "  $ weft lab up --hosts 64 --fabric ring\n"
+    "  $ weft lab up --cluster 64x8.yaml --hosts 8 --fabric leaf-spine --radix 8\n"
     "  $ ip netns exec weft-lab-s3 ping 10.128.0.7\n";
 
 static error_t parse_size(struct cli *cli, uint32_t *value, const char *option, const char *text)
@@ -111,7 +127,6 @@ static error_t parse_word(struct cli *cli, bool *second, const char *option, con
 // Takes the options; which of them fit together is checked when all are known.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    static const char *const fabrics[2] = {"switch", "ring"};
     static const char *const shapers[2] = {"tbf", "htb"};
     struct request *request = state->input;
     struct cli *cli = request->cli;
@@ -119,8 +134,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_HOSTS:
         return cli_count(cli, &request->host_count, "hosts", argument, 2, WEFT_LAB_SERVERS_MAX);
     case KEY_FABRIC:
-        request->fabric_given = true;
-        return parse_word(cli, &request->is_ring, "fabric", argument, fabrics);
+        return cli_take(cli, &request->fabric, argument, "--fabric");
+    case KEY_CLUSTER:
+        return cli_take(cli, &request->cluster_path, argument, "--cluster");
+    case KEY_DEGREE:
+        return cli_count(cli, &request->degree, "degree", argument, 1, WEFT_LAB_PORTS_MAX);
+    case KEY_RADIX:
+        return cli_count(cli, &request->radix, "radix", argument, 2, 4096);
     case KEY_RATE:
         return parse_rate(request, argument);
     case KEY_MTU:
@@ -147,15 +167,69 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+static bool is_plain(const char *fabric)
+{
+    return strcmp(fabric, "switch") == 0 || strcmp(fabric, "ring") == 0;
+}
+
+// The fabric as asked for, by the cluster's file where there is one.
+static bool find_fabric(struct weft_lab_fabric *fabric, const struct request *request)
+{
+    struct cli *cli = request->cli;
+    *fabric = (struct weft_lab_fabric){.name = request->fabric,
+                                       .server_count = request->host_count,
+                                       .degree = request->degree,
+                                       .radix = request->radix};
+    if (request->cluster_path == NULL) {
+        return true;
+    }
+    const struct weft_request_hardware hardware = {.cluster_path = request->cluster_path,
+                                                   .server_count = request->host_count,
+                                                   .degree = request->degree};
+    const struct weft_request_cluster_need need = {.one_path = true};
+    struct weft_cluster cluster;
+    if (!weft_request_cluster(&cluster, &hardware, &need, cli_environment(cli, NULL))) {
+        return false;
+    }
+    fabric->server_count = cluster.server_count;
+    fabric->degree = cluster.degree;
+    fabric->rate_Bps = cluster.rate_Bps;
+    return true;
+}
+
+// Servers without a plan: a ring or a switch of them, or a fabric with switches.
+static bool wire_fabric(struct weft_lab_wiring *wiring, struct request *request)
+{
+    struct cli *cli = request->cli;
+    struct weft_lab_options *lab = &request->options;
+    struct weft_lab_fabric fabric;
+    request->fabric = request->fabric == NULL ? "switch" : request->fabric;
+    if (!find_fabric(&fabric, request)) {
+        return false;
+    }
+    lab->fabric = request->fabric;
+    if (is_plain(request->fabric)) {
+        bool ring = strcmp(request->fabric, "ring") == 0;
+        if (!(ring ? weft_lab_wire_ring(wiring, fabric.server_count, &cli->arena, cli->scratch,
+                                        &cli->error)
+                   : weft_lab_wire_switch(wiring, fabric.server_count, &cli->error))) {
+            return false;
+        }
+        wiring->rate_Bps = (ring ? 1 : fabric.degree) * fabric.rate_Bps; // a switch has all ports
+        return true;
+    }
+    lab->degree = fabric.degree;
+    lab->radix = fabric.radix;
+    return weft_lab_wire_fabric(wiring, &fabric, &cli->arena, cli->scratch, &cli->error) ||
+           weft_wrap(&cli->error, "--fabric");
+}
+
 static bool wire(struct weft_lab_wiring *wiring, struct request *request)
 {
     struct cli *cli = request->cli;
     struct weft_lab_options *lab = &request->options;
-    if (request->host_count > 0) {
-        lab->fabric = request->is_ring ? "ring" : "switch";
-        return request->is_ring ? weft_lab_wire_ring(wiring, request->host_count, &cli->arena,
-                                                     cli->scratch, &cli->error)
-                                : weft_lab_wire_switch(wiring, request->host_count, &cli->error);
+    if (request->plan_path == NULL) {
+        return wire_fabric(wiring, request);
     }
     lab->fabric = "plan";
     struct weft_plan *plan = WEFT_NEW(&cli->arena, struct weft_plan, 1);
@@ -172,20 +246,40 @@ static bool wire(struct weft_lab_wiring *wiring, struct request *request)
            weft_wrap(&cli->error, "%s", request->plan_path);
 }
 
+// What stands beside a plan, and what a fabric lacks or has no use for.
 static bool check_request(const struct request *request)
 {
     struct cli *cli = request->cli;
-    if (request->plan_path == NULL && request->host_count == 0) {
-        return cli_misuse(cli, "what? write %s PLAN.json or %s --hosts N", cli->program,
-                          cli->program);
+    bool cluster = request->cluster_path != NULL;
+    bool plain = request->fabric == NULL || is_plain(request->fabric);
+    if (request->plan_path == NULL && request->host_count == 0 && !cluster) {
+        return cli_misuse(cli,
+                          "what? write %s PLAN.json, %s --hosts N or %s --cluster FILE --fabric F",
+                          cli->program, cli->program, cli->program);
     }
-    if (request->plan_path != NULL && request->host_count > 0) {
-        return cli_misuse(cli, "a plan says its servers; leave --hosts out");
+    if (request->plan_path != NULL && (request->host_count > 0 || cluster)) {
+        return cli_misuse(cli, "a plan says its servers; leave --hosts and --cluster out");
     }
-    if (request->fabric_given && request->host_count == 0) {
-        return cli_misuse(cli, "a plan says its fabric; --fabric goes with --hosts");
+    if (request->plan_path != NULL &&
+        (request->fabric != NULL || request->degree > 0 || request->radix > 0)) {
+        return cli_misuse(cli, "a plan says its fabric; --fabric, --degree and --radix go with "
+                               "--hosts or --cluster");
     }
-    return true;
+    if (!plain && weft_fabric_reference_named(request->fabric) == NULL) {
+        return cli_misuse(cli,
+                          "--fabric: '%.40s' is none; write switch, ring, or one with switches: "
+                          "leaf-spine, rail-only, clos, dual-tor, dragonfly, ...",
+                          request->fabric);
+    }
+    if (cluster && request->fabric == NULL) {
+        return cli_misuse(cli, "which fabric? write --fabric leaf-spine, switch or ring");
+    }
+    if (request->plan_path == NULL && plain && (request->degree > 0 || request->radix > 0)) {
+        return cli_misuse(cli, "a %s has no --degree and no --radix; leave them out",
+                          request->fabric == NULL ? "switch" : request->fabric);
+    }
+    return request->plan_path != NULL || plain || cluster || request->degree > 0 ||
+           cli_misuse(cli, "how many ports has a server? write --degree 4 or --cluster FILE");
 }
 
 static json_t *describe(const struct weft_lab *lab, double seconds)
@@ -195,6 +289,7 @@ static json_t *describe(const struct weft_lab *lab, double seconds)
     weft_set_text(object, "fabric", lab->fabric);
     weft_set_count(object, "servers", lab->server_count);
     weft_set_count(object, "ports", lab->port_count);
+    weft_set_count(object, "packet_switches", lab->switch_count);
     weft_set_real(object, "rate_Bps", lab->rate_Bps);
     weft_set_real(object, "scale",
                   lab->planned_rate_Bps > 0 ? lab->planned_rate_Bps / lab->rate_Bps : 1);
@@ -214,6 +309,8 @@ static void print_lab(struct cli *cli, const struct weft_lab *lab)
             lab->port_count, lab->port_count == 1 ? "" : "s", weft_show_rate(rate, lab->rate_Bps));
     if (lab->ocs_count > 0) {
         cli_say(cli, "%u optical switch%s", lab->ocs_count, lab->ocs_count == 1 ? "" : "es");
+    } else if (lab->switch_count > 0) {
+        cli_say(cli, "%u packet switch%s", lab->switch_count, lab->switch_count == 1 ? "" : "es");
     } else {
         cli_say(cli, "one packet switch");
     }
@@ -255,7 +352,7 @@ int lab_up(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft lab up",
-        .arguments = "PLAN.json|--hosts N",
+        .arguments = "PLAN.json\n--hosts N [--fabric F]\n--cluster FILE --fabric F",
         .doc = doc,
         .options = options,
         .parser = parse,
