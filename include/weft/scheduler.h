@@ -167,6 +167,7 @@ struct weft_scheduler_options {
     uint32_t window;   // iterations of the longest job that a steady state is measured over; 0 = 40
     uint32_t warm_up;  // before them; 0 = 10
     uint64_t until_ps; // jobs that are not done by then are cut off there; 0 = play all to the end
+    bool snapshot;     // keep what those that run then ask of the links that they could fill
     uint64_t lease_ps; // Themis, Pollux: between renewals; 0 = 10 min
     uint64_t seed;
     struct weft_sim_options sim; // of the engines; packets and threshold of the estimate of marks
@@ -222,14 +223,15 @@ struct weft_timetable {
     double completion_p99_s;
     double queueing_mean_s;
     double queueing_p99_s;
-    double utilization;         // server time held / servers * end
-    double useful_utilization;  // the same of what was not lost, restarted or slowed down
-    double lost_server_s;       // servers' time on iterations that failures made void
-    double ecn_marks;           // estimate
-    uint32_t shared_count;      // steady states with links to share
-    uint32_t interleaved_count; // ... of which time-shifts were better and kept
-    uint64_t steady_count;      // steady states computed
-    uint64_t event_count;       // of schedule
+    double utilization;            // server time held / servers * end
+    double useful_utilization;     // the same of what was not lost, restarted or slowed down
+    double lost_server_s;          // servers' time on iterations that failures made void
+    double ecn_marks;              // estimate
+    uint32_t shared_count;         // steady states with links to share
+    uint32_t interleaved_count;    // ... of which time-shifts were better and kept
+    uint64_t steady_count;         // steady states computed
+    uint64_t event_count;          // of schedule
+    struct weft_snapshot snapshot; // as options say; no jobs: none could fill a link with another
 };
 
 // Plays the whole trace (expanded) until its last job has ended. `network` joins the cluster's

@@ -16,7 +16,8 @@
 struct schedule_input {
     struct cli *cli;
     struct weft_schedule_request request;
-    const char *gantt_path; // NULL = none
+    const char *gantt_path;    // NULL = none
+    const char *snapshot_path; // the same
     bool all_jobs;
 };
 
@@ -30,6 +31,7 @@ enum {
     KEY_WARM_UP,
     KEY_LEASE,
     KEY_UNTIL,
+    KEY_SNAPSHOT,
     KEY_GANTT,
     KEY_ALL,
 };
@@ -51,6 +53,10 @@ static const struct argp_option options[] = {
     {"warm-up", KEY_WARM_UP, "N", 0, "iterations before those that are measured (10)", 0},
     {"lease", KEY_LEASE, "TIME", 0, "themis, pollux: time between renewals (10min)", 0},
     {"until", KEY_UNTIL, "TIME", 0, "end the trace there, whether jobs are done or not", 0},
+    {"snapshot", KEY_SNAPSHOT, "FILE.json", 0,
+     "with --until: write the jobs that run then, and what they ask of the links that they could "
+     "fill together, for weft interleave",
+     0},
     {"gantt", KEY_GANTT, "FILE.svg", 0, "draw who had which servers when", 0},
     {"all", KEY_ALL, NULL, 0, "show all jobs, not the first 20", 0},
     {0},
@@ -69,6 +75,8 @@ static const char doc[] =
     "  $ weft schedule examples/traces/six-racks.yaml --policy rack-aware --interleave\n"
     "  $ weft schedule day.yaml --policy themis --interleave --gantt day.svg --json -o day.json\n"
     "  $ weft schedule day.yaml --fabric shards\n"
+    "  $ weft schedule day.yaml --policy random --until 6h --snapshot jobs.json\n"
+    "  $ weft interleave jobs.json\n"
     "  $ weft schedule day.yaml --cluster examples/clusters/432x8-400g.yaml --fabric rail-only\n";
 
 static const char *const engine_names[] = {
@@ -119,6 +127,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_value(cli, weft_parse_time(&own->lease_ps, argument, &cli->error), "lease");
     case KEY_UNTIL:
         return cli_value(cli, weft_parse_time(&own->until_ps, argument, &cli->error), "until");
+    case KEY_SNAPSHOT:
+        own->snapshot = true;
+        return cli_take(cli, &input->snapshot_path, argument, "--snapshot");
     case KEY_GANTT:
         input->gantt_path = argument;
         return 0;
@@ -233,10 +244,23 @@ static bool save_gantt(const struct schedule_input *input,
     return weft_file_save(input->gantt_path, svg, strlen(svg), &cli->error);
 }
 
+static bool save_snapshot(const struct schedule_input *input,
+                          const struct weft_schedule_result *result)
+{
+    struct cli *cli = input->cli;
+    if (input->snapshot_path == NULL) {
+        return true;
+    }
+    const struct weft_job_set set = {.snapshot = result->timetable.snapshot};
+    const char *text = weft_snapshot_write(&set, &cli->arena);
+    return weft_file_save(input->snapshot_path, text, strlen(text), &cli->error);
+}
+
 static bool run(struct schedule_input *input)
 {
     struct cli *cli = input->cli;
-    if (input->gantt_path != NULL && !cli_can_write(cli, input->gantt_path)) {
+    if ((input->gantt_path != NULL && !cli_can_write(cli, input->gantt_path)) ||
+        (input->snapshot_path != NULL && !cli_can_write(cli, input->snapshot_path))) {
         return false;
     }
     struct weft_schedule_result result;
@@ -244,7 +268,7 @@ static bool run(struct schedule_input *input)
     bool played =
         weft_request_schedule(&result, &input->request, cli_environment(cli, cli_clock_watch(cli)));
     cli_clock_stop(cli);
-    if (!played || !save_gantt(input, &result)) {
+    if (!played || !save_gantt(input, &result) || !save_snapshot(input, &result)) {
         return false;
     }
     result.wall_s = cli_elapsed_s(cli);

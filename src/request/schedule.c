@@ -234,7 +234,12 @@ static bool refuse_unused(const struct work *work)
     struct weft_error *error = work->environment->base.error;
     bool shards = work->result.trace.shards.dedicated;
     bool leases = options->policy == WEFT_POLICY_THEMIS || options->policy == WEFT_POLICY_POLLUX;
+    if (options->snapshot && options->until_ps == 0) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{snapshot} of which instant? write {until=10min}, too");
+    }
     const struct weft_stated of_shards[] = {
+        {shards && options->snapshot, "snapshot"},
         {shards && options->interleave, "interleave"},
         {shards && options->candidates > 0, "candidates"},
         {shards && options->engine != WEFT_STEADY_MODEL, "engine"},
@@ -276,6 +281,11 @@ bool weft_request_schedule(struct weft_schedule_result *result,
     weft_request_step_end(environment);
     if (!fine) {
         return weft_wrap(base->error, "%s", request->path);
+    }
+    if (options.snapshot && work.result.timetable.snapshot.job_count == 0) {
+        return weft_fail(base->error, WEFT_INFEASIBLE,
+                         "{snapshot}: no two jobs that run at {until} could fill a link together; "
+                         "write another instant, or a fabric whose links they share");
     }
     work.result.seed = base->seed;
     *result = work.result;

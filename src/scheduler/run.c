@@ -118,6 +118,9 @@ static bool play(struct sched *sched, struct weft_arena scratch)
         sched_advance(sched);
         begin_waiting_ends(sched);
         if (sched->now_ps >= until_ps) {
+            if (sched->options->snapshot && sched->network != NULL) {
+                sched_take_snapshot(&sched->totals.snapshot, sched);
+            }
             cut_off(sched);
             return true;
         }

@@ -59,8 +59,8 @@ void sched_affinity_build(struct sched_affinity *affinity, const struct sched *s
 
 // ---- components ----
 
-static bool is_contended(const struct sched *sched, const struct sched_affinity *affinity,
-                         uint32_t link)
+bool sched_is_contended(const struct sched *sched, const struct sched_affinity *affinity,
+                        uint32_t link)
 {
     // One job alone never fills a link: its phases are as slow as it (uses.c).
     return affinity->first[link + 1] - affinity->first[link] > 1 &&
@@ -98,7 +98,7 @@ static void walk(struct company *company, const struct sched *sched,
         const struct sched_place *place = affinity->places[members[next]];
         for (uint32_t u = 0; u < place->use_count; u++) {
             uint32_t link = place->uses[u].link;
-            if (seen[link] || !is_contended(sched, affinity, link)) {
+            if (seen[link] || !sched_is_contended(sched, affinity, link)) {
                 continue;
             }
             seen[link] = true;

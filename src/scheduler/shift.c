@@ -126,9 +126,9 @@ double sched_score_bound(const struct sched_component *component, enum sched_car
     return bound;
 }
 
-static struct weft_demand demand_on(const struct sched_place *place, double share,
-                                    double capacity_Bps, uint64_t period_ps,
-                                    struct weft_arena *arena)
+struct weft_demand sched_demand_on(const struct sched_place *place, double share,
+                                   double capacity_Bps, uint64_t period_ps,
+                                   struct weft_arena *arena)
 {
     struct weft_demand_phase *phases =
         WEFT_NEW(arena, struct weft_demand_phase, place->segment_count);
@@ -163,7 +163,7 @@ static void fill_job(struct weft_sharing_job *job, const struct sched_component 
             if (link->jobs[i] == index) {
                 links[count] = l;
                 demands[count++] =
-                    demand_on(place, link->shares[i], link->capacity_Bps, period_ps, arena);
+                    sched_demand_on(place, link->shares[i], link->capacity_Bps, period_ps, arena);
             }
         }
     }

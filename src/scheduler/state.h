@@ -254,6 +254,9 @@ struct sched_component {
 void sched_affinity_build(struct sched_affinity *affinity, const struct sched *sched,
                           uint32_t extra_job, const struct sched_place *extra,
                           struct weft_arena *arena);
+// Whether several jobs use a link and could fill it together.
+bool sched_is_contended(const struct sched *sched, const struct sched_affinity *affinity,
+                        uint32_t link);
 // The jobs that share links with `start` (index of the affinity's jobs), directly or through
 // others; visited[] marks them.
 void sched_component_build(struct sched_component *component, const struct sched *sched,
@@ -271,6 +274,12 @@ enum sched_care {
     SCHED_RANK,  // coarse: of many candidates only the order of scores counts
     SCHED_SHIFT, // as fine as shifts need
 };
+// What a job with that share of its rate on a link asks of it.
+struct weft_demand sched_demand_on(const struct sched_place *place, double share,
+                                   double capacity_Bps, uint64_t period_ps,
+                                   struct weft_arena *arena);
+// snapshot.c: the jobs that run and could fill links together; none: no jobs, no links.
+void sched_take_snapshot(struct weft_snapshot *snapshot, const struct sched *sched);
 // No shifts have a higher score: links cannot carry more than all of the time.
 double sched_score_bound(const struct sched_component *component, enum sched_care care);
 bool sched_shift(struct sched_shifts *shifts, const struct sched *sched,

@@ -476,6 +476,8 @@ CASES += [
     Case("schedule", "schedule", "few.yaml --json", SCHEDULED, {"all": TEXT}),
     Case("schedule-text", "schedule", "few.yaml", quiet={"all": "there are few jobs"},
          only=("all", "gantt")),
+    Case("schedule-until", "schedule",
+         "few.yaml --policy random --until 12min --json", SCHEDULED, {"all": TEXT}),
     Case("schedule-shards", "schedule", "few.yaml --fabric shards --json", {"fabric": ["ideal"]},
          {"all": TEXT, "policy": "there are ports for all jobs",
           "degree": "what jobs demand is given", "latency": "what jobs demand is given"}),

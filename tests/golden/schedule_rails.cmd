@@ -62,6 +62,24 @@ try weft schedule none.yaml --cluster topo.xml
     echo 'failures: {events: [{at: 0s, server: 0, peer: 64, repair: 1h}]}'
 } > cable.yaml
 weft schedule cable.yaml --fabric clos --json | grep -E '"(iteration_mean_s|failures)"' | head -n 1
+# What the jobs that run at an instant ask of the links that they share, for weft interleave.
+cat > shared.yaml <<'END'
+cluster: h100.yaml
+fabric: {kind: leaf-spine, radix: 24, oversubscription: 4}
+classes:
+  - {name: ring, servers: 24, iteration: 400ms, iterations: 1000,
+     phases: [{start: 200ms, duration: 180ms, rate: 3.2Tbps}]}
+  - {name: all, servers: 20, iteration: 400ms, iterations: 1000, pattern: all-to-all,
+     phases: [{start: 200ms, duration: 90ms, rate: 3.2Tbps}]}
+jobs: [{class: ring}, {class: all}]
+END
+weft schedule shared.yaml --policy random --until 10s --snapshot jobs.json | tail -n 2
+cat jobs.json
+weft interleave jobs.json
+weft schedule shared.yaml --policy random --interleave | tail -n 2
+try weft schedule shared.yaml --snapshot jobs.json
+try weft schedule two.yaml --until 10s --snapshot none.json
+try weft schedule shared.yaml --until 10s --snapshot jobs.json --fabric shards
 # What is refused.
 try weft schedule two.yaml --fabric ideal --balance even
 try weft schedule two.yaml --fabric shards --balance even

@@ -97,7 +97,10 @@ const char *weft_request_schedule_json(const struct weft_schedule_result *result
     json_t *object = weft_set_object("weft.schedule/1");
     weft_set_text(object, "trace", result->trace.name);
     weft_set_text(object, "fabric", result->trace.fabric);
-    weft_set_text(object, "balance", weft_balance_words[result->trace.cluster.balance]);
+    // Jobs on shards of their own have no paths to choose from.
+    bool shards = result->trace.shards.dedicated;
+    weft_set_text(object, "balance",
+                  shards ? NULL : weft_balance_words[result->trace.cluster.balance]);
     weft_set_count(object, "servers", result->trace.cluster.server_count);
     weft_set_text(object, "policy", weft_policies[request->options.policy].name);
     weft_set_truth(object, "interleave", request->options.interleave);
