@@ -27,6 +27,8 @@ enum {
     KEY_CANDIDATES,
     KEY_ENGINE,
     KEY_FABRIC,
+    KEY_RADIX,
+    KEY_OVERSUBSCRIPTION,
     KEY_WINDOW,
     KEY_WARM_UP,
     KEY_LEASE,
@@ -48,6 +50,9 @@ static const struct argp_option options[] = {
      0},
     {"fabric", KEY_FABRIC, "F", 0,
      "a reference fabric, or shards: servers and a topology of its own for each job", 0},
+    {"radix", KEY_RADIX, "K", 0, "ports of a switch, instead of the trace's", 0},
+    {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0,
+     "ports down for each port up at a leaf, instead of the trace's", 0},
     {"window", KEY_WINDOW, "N", 0,
      "iterations of the slowest job over which a steady state is measured (40)", 0},
     {"warm-up", KEY_WARM_UP, "N", 0, "iterations before those that are measured (10)", 0},
@@ -77,7 +82,8 @@ static const char doc[] =
     "  $ weft schedule day.yaml --fabric shards\n"
     "  $ weft schedule day.yaml --policy random --until 6h --snapshot jobs.json\n"
     "  $ weft interleave jobs.json\n"
-    "  $ weft schedule day.yaml --cluster examples/clusters/432x8-400g.yaml --fabric rail-only\n";
+    "  $ weft schedule day.yaml --cluster examples/clusters/432x8-400g.yaml --fabric rail-only \\\n"
+    "      --radix 64\n";
 
 static const char *const engine_names[] = {
     [WEFT_STEADY_MODEL] = "model", [WEFT_STEADY_FLOW] = "flow", [WEFT_STEADY_PACKET] = "packet"};
@@ -119,6 +125,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_FABRIC:
         input->request.fabric = argument;
         return 0;
+    case KEY_RADIX:
+        return cli_count(cli, &input->request.shape.radix, "radix", argument, 2, 4096);
+    case KEY_OVERSUBSCRIPTION:
+        return cli_value(cli,
+                         weft_parse_number(&input->request.shape.oversubscription, argument, 1,
+                                           1000, &cli->error),
+                         "oversubscription");
     case KEY_WINDOW:
         return cli_count(cli, &own->window, "window", argument, 1, 100000);
     case KEY_WARM_UP:

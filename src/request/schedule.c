@@ -204,7 +204,12 @@ static bool load(struct work *work)
         trace->fabric = work->request->fabric;
         trace->shards.dedicated = strcmp(trace->fabric, "shards") == 0;
     }
-    const struct weft_request_fabric asked = {.hardware = &work->request->hardware};
+    const struct weft_fabric_options *shape = &work->request->shape;
+    const struct weft_request_fabric asked = {.hardware = &work->request->hardware,
+                                              .shape = *shape};
+    trace->shape.radix = shape->radix > 0 ? shape->radix : trace->shape.radix;
+    trace->shape.oversubscription =
+        shape->oversubscription > 0 ? shape->oversubscription : trace->shape.oversubscription;
     if (!weft_request_refuse_shape(&asked, trace->fabric, base->error) || !load_cluster(work) ||
         !load_classes(work)) {
         return false;

@@ -13,6 +13,7 @@ struct weft_schedule_request {
     const char *path;                      // a trace (YAML); the files that it names lie beside it
     const char *fabric;                    // instead of the trace's; NULL
     struct weft_request_hardware hardware; // wins over the trace's cluster, key by key
+    struct weft_fabric_options shape;      // radix and oversubscription, over the trace's; 0 = not
     struct weft_scheduler_options options; // seed, stop and packets come from the environment
 };
 
