@@ -130,13 +130,12 @@ bool weft_request_cluster(struct weft_cluster *cluster,
 void weft_request_set_rate(struct weft_cluster *cluster, double nic_Bps,
                            struct weft_request_environment *environment);
 
-
 // The same of a cluster that another file has described: what the hardware says besides a file
 // wins, key by key, and balance where it says that. Fails with INPUT where the result is no
 // cluster.
 bool weft_request_cluster_over(struct weft_cluster *cluster,
                                const struct weft_request_hardware *hardware,
-                               struct weft_error *error) WEFT_MUST_USE;
+                               struct weft_request_environment *environment) WEFT_MUST_USE;
 // Whether a file is a server's NCCL topology by its name (.xml), not a cluster.
 bool weft_request_is_topology(const char *path);
 

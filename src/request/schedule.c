@@ -173,7 +173,7 @@ static bool load_cluster(struct work *work)
                          "{cluster=FILE}",
                          work->request->path);
     }
-    return weft_request_cluster_over(&trace->cluster, &hardware, error);
+    return weft_request_cluster_over(&trace->cluster, &hardware, work->environment);
 }
 
 // How a pair's bytes take its paths. {balance} decides, else the trace's spread, else the cluster's

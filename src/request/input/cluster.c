@@ -163,15 +163,32 @@ static void apply_hardware(struct weft_cluster *cluster,
     }
 }
 
+// When all is said of a cluster: what its ports carry. As `bought`, what their NICs do.
+static bool finish_cluster(struct weft_cluster *cluster,
+                           const struct weft_request_hardware *hardware, bool bought,
+                           struct weft_request_environment *environment)
+{
+    if (!bought) {
+        find_host_rate(cluster, hardware);
+    }
+    if (!weft_cluster_check(cluster, environment->base.error)) {
+        return false;
+    }
+    if (!bought) {
+        weft_request_set_rate(cluster, cluster->rate_Bps, environment);
+    }
+    return true;
+}
+
 bool weft_request_cluster_over(struct weft_cluster *cluster,
                                const struct weft_request_hardware *hardware,
-                               struct weft_error *error)
+                               struct weft_request_environment *environment)
 {
     struct weft_cluster changed = *cluster;
     apply_hardware(&changed, hardware);
     changed.server_count =
         hardware->server_count > 0 ? hardware->server_count : changed.server_count;
-    if (!weft_cluster_check(&changed, error)) {
+    if (!finish_cluster(&changed, hardware, false, environment)) {
         return false;
     }
     *cluster = changed;
@@ -226,14 +243,8 @@ bool weft_request_cluster(struct weft_cluster *cluster,
     if (need->accelerators > 0) {
         found.accelerators_per_server = need->accelerators;
     }
-    if (!need->bought) {
-        find_host_rate(&found, hardware);
-    }
-    if (!weft_cluster_check(&found, environment->base.error)) {
+    if (!finish_cluster(&found, hardware, need->bought, environment)) {
         return false;
-    }
-    if (!need->bought) {
-        weft_request_set_rate(&found, found.rate_Bps, environment);
     }
     *cluster = found;
     return true;
