@@ -256,6 +256,7 @@ static bool refuse_forms(const struct weft_collective_export_request *request,
         {!hosts && request->first_node != NULL, "nodes"},
         {!hosts && request->hosts_path != NULL, "hosts"},
         {hardware->latency_given, "latency"}, // who is near, not how near
+        {hardware->host_given, "host-rate"},
         {hardware->balance_given, "balance"},
         {NULL},
     };
