@@ -139,6 +139,9 @@ uint32_t weft_routes_path(const struct weft_routes *routes, uint32_t from, uint3
 // The number of links of that path, without walking it. O(1); CIRCULANT: O(hops).
 uint32_t weft_routes_hop_count(const struct weft_routes *routes, uint32_t from, uint32_t to,
                                uint32_t index);
+// Puts `count` of n places into an order that is short there and back, by hops[from * n + to]:
+// nearest neighbor from the first on, then 2-opt. O(count^2) a sweep, at most twenty.
+void weft_routes_tour(uint32_t *order, uint32_t count, const uint16_t *hops, uint32_t n);
 // The path that a flow with this hash takes under PICK: weights decide. The hash is mixed here, so
 // a flow's number will do. O(1); TABLE: O(paths of the pair).
 uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint32_t to,
