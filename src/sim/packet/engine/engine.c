@@ -34,8 +34,8 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
     uint32_t ack_bytes = options->packet->ack_bytes;
     const struct weft_transport_entry *transport = weft_transport_entry(options->transport);
     uint32_t hop_stride = 1 + 2 * path_room * (hop_max + 1);
-    // Messages of an episode that is repeated keep their slots until it is over.
-    flow_room *= options->packet->skip ? 2 : 1;
+    // Messages of a history that is repeated keep their slots until it is over.
+    flow_room *= options->packet->skip ? 4 : 1;
     *engine = (struct packet_engine){
         .options = options->packet,
         .congestion = *transport->congestion,

@@ -10,17 +10,6 @@
 
 #include "skip.h"
 
-void packet_skip_file(struct packet_engine *engine, uint32_t index, uint64_t time_ps)
-{
-    clock_file(&engine->clock, (uint32_t)PACKET_EVENT_SKIP << CLOCK_KIND_SHIFT | index, time_ps);
-}
-
-void packet_skip_file_tick(struct packet_engine *engine, uint32_t id, uint64_t time_ps)
-{
-    engine->skip->groups[id].tick_ps = time_ps;
-    packet_skip_file(engine, id + SKIP_EVENT_GROUPS, time_ps);
-}
-
 static uint32_t take_group(struct packet_skip *skip)
 {
     uint32_t id = skip->group_free;
@@ -61,7 +50,6 @@ static void add_flow(struct packet_skip *skip, uint32_t id, uint32_t flow)
     }
     group->first = flow;
     group->flow_count++;
-    group->has_episode |= part->episode != NULL;
     group->is_dirty = true;
 }
 
@@ -88,8 +76,8 @@ static void label(struct packet_engine *engine, uint32_t flow)
     uint32_t id = skip->flows[flow].group;
     struct packet_skip_walk walk = packet_skip_walk(engine, flow);
     for (; walk.link != WEFT_NONE; packet_skip_next(engine, flow, &walk)) {
-        skip->links[walk.link] =
-            (struct packet_skip_link){.group = id, .serial = skip->groups[id].serial};
+        skip->links[walk.link].group = id;
+        skip->links[walk.link].serial = skip->groups[id].serial;
     }
 }
 
@@ -103,21 +91,10 @@ static void relabel(struct packet_engine *engine, uint32_t flow, uint32_t into)
     for (; walk.link != WEFT_NONE; packet_skip_next(engine, flow, &walk)) {
         struct packet_skip_link *link = &skip->links[walk.link];
         if (link->group == from && link->serial == skip->groups[from].serial) {
-            *link = (struct packet_skip_link){.group = into, .serial = skip->groups[into].serial};
+            link->group = into;
+            link->serial = skip->groups[into].serial;
         }
     }
-}
-
-// What is noted of a group's messages is of no use once others come between.
-static void void_episodes(struct packet_skip *skip, uint32_t id)
-{
-    uint32_t flow = skip->groups[id].has_episode ? skip->groups[id].first : WEFT_NONE;
-    for (; flow != WEFT_NONE; flow = skip->flows[flow].next) {
-        if (skip->flows[flow].episode != NULL) {
-            skip->flows[flow].episode->is_void = true;
-        }
-    }
-    skip->groups[id].has_episode = false;
 }
 
 // Moves the messages of the smaller group into the larger one.
@@ -127,10 +104,6 @@ static void merge(struct packet_engine *engine, uint32_t a, uint32_t b)
     bool keeps_a = skip->groups[a].flow_count > skip->groups[b].flow_count;
     uint32_t from = keeps_a ? b : a;
     uint32_t into = keeps_a ? a : b;
-    if (!skip->is_regrouping) {
-        void_episodes(skip, a);
-        void_episodes(skip, b);
-    }
     while (skip->groups[from].first != WEFT_NONE) {
         uint32_t flow = skip->groups[from].first;
         relabel(engine, flow, into);
@@ -140,15 +113,29 @@ static void merge(struct packet_engine *engine, uint32_t a, uint32_t b)
     packet_skip_release(skip, from);
 }
 
+static void wake(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_skip_group *group = &engine->skip->groups[id];
+    if (group->state == SKIP_FROZEN) {
+        packet_skip_thaw(engine, id);
+        packet_skip_file_tick(engine, id, engine->clock.now_ps + group->window_ps);
+    }
+}
+
+void packet_skip_meet(struct packet_engine *engine, uint32_t a, uint32_t b)
+{
+    if (a != b) {
+        wake(engine, a);
+        wake(engine, b);
+        merge(engine, a, b);
+    }
+}
+
 // A message becomes a group, with the groups of all its links. Those that stand still are thawed
 // before, since the message's packets will come to them.
 void packet_skip_join(struct packet_engine *engine, uint32_t flow)
 {
     struct packet_skip *skip = engine->skip;
-    if (!skip->is_regrouping) {
-        skip->flows[flow].episode = NULL;
-        skip->flows[flow].is_reported = false;
-    }
     add_flow(skip, take_group(skip), flow);
     struct packet_skip_walk walk = packet_skip_walk(engine, flow);
     for (; walk.link != WEFT_NONE; packet_skip_next(engine, flow, &walk)) {
@@ -158,11 +145,7 @@ void packet_skip_join(struct packet_engine *engine, uint32_t flow)
             other == skip->flows[flow].group) {
             continue;
         }
-        if (skip->groups[other].state == SKIP_FROZEN) {
-            packet_skip_thaw(engine, other);
-            packet_skip_file_tick(engine, other,
-                                  engine->clock.now_ps + skip->groups[other].window_ps);
-        }
+        wake(engine, other);
         merge(engine, skip->flows[flow].group, other);
     }
     label(engine, flow);
@@ -187,8 +170,8 @@ bool packet_skip_closed(struct packet_engine *engine, uint32_t flow)
     struct packet_skip *skip = engine->skip;
     uint32_t id = skip->flows[flow].group;
     WEFT_ASSERT(skip->groups[id].state == SKIP_PLAYED);
-    packet_skip_episode_ended(engine, flow);
     packet_skip_remove(skip, flow);
+    packet_skip_ended(engine, flow);
     if (skip->groups[id].flow_count == 0) {
         packet_skip_release(skip, id);
     }

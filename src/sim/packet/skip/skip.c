@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Skipping as the engine sees it: messages begin, and something is due of a group.
 //
-// All messages of one instant join their groups before the first of them sends. A group of none but
-// such messages is an episode (episodes.c), which is repeated if it is known (replay.c) and
-// otherwise noted as it is played; every other group is measured in windows (windows.c).
+// All messages of one instant join their histories (histories.c) before the first of them sends.
+// Those of a history that is known are repeated (replay.c); all others join their groups
+// (groups.c), which are measured in windows (windows.c), and what becomes of them is noted.
 
 #include "skip.h"
 
@@ -17,7 +17,13 @@ void packet_skip_init(struct packet_engine *engine, uint32_t link_count, uint32_
         .flows = WEFT_NEW_RAW(arena, struct packet_skip_flow, flow_room),
         .groups = WEFT_NEW(arena, struct packet_skip_group, flow_room),
         .links = WEFT_NEW(arena, struct packet_skip_link, link_count),
+        .histories = WEFT_NEW(arena, struct packet_skip_history, flow_room),
+        .replays = WEFT_NEW_RAW(arena, struct packet_skip_member, flow_room),
+        .lent = WEFT_NEW_RAW(arena, struct packet_skip_lent, link_count),
+        .lent_room = link_count,
         .group_free = WEFT_NONE,
+        .history_free = WEFT_NONE,
+        .held_max = flow_room / 2,
         .waiting = WEFT_NEW_RAW(arena, uint32_t, flow_room),
         .parked = WEFT_NEW_RAW(arena, struct packet_skip_parked, (uint32_t)1 << 26),
         .parked_free = WEFT_NONE,
@@ -27,75 +33,53 @@ void packet_skip_init(struct packet_engine *engine, uint32_t link_count, uint32_
     engine->skip = skip;
 }
 
-// What a group of messages that have just begun is: an episode, repeated or noted, or one that
-// others were in before.
-static void begin_group(struct packet_engine *engine, uint32_t id)
+// Those of the messages that wait which are not repeated are played from now on.
+static void play_waiting(struct packet_engine *engine)
 {
     struct packet_skip *skip = engine->skip;
-    struct packet_skip_group *group = &skip->groups[id];
-    bool repeats = false;
-    group->episode = NULL;
-    if (group->begun == group->flow_count) {
-        group->episode = packet_skip_take_episode(engine, id, &repeats);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < skip->waiting_count; i++) {
+        uint32_t flow = skip->waiting[i];
+        if (!skip->flows[flow].is_repeated) {
+            skip->waiting[count++] = flow;
+        }
     }
-    group->has_episode = group->episode != NULL;
-    if (repeats) {
-        packet_skip_repeat(engine, id);
-    }
+    skip->waiting_count = 0;
+    skip->is_beginning = false;
+    packet_skip_play(engine, skip->waiting, count);
 }
 
-// The messages that begin at this instant: joined to the groups of the links they use, described
-// for the group's key, then started, or ended after as long as last time where the episode repeats.
+// The messages that begin at this instant: each is part of a history, which is repeated if it is
+// known. What is to be played, and has been repeated until now, is played until now before.
 static void begin_messages(struct packet_engine *engine)
 {
     struct packet_skip *skip = engine->skip;
-    if (packet_skip_rewind(engine)) {
-        return; // SKIP_EVENT_RESUME comes back
+    for (uint32_t i = 0; i < skip->waiting_count; i++) {
+        packet_skip_enter(engine, skip->waiting[i]);
     }
-    uint32_t count = skip->waiting_count;
-    skip->waiting_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        packet_skip_join(engine, skip->waiting[i]);
-    }
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < skip->waiting_count; i++) {
         packet_skip_describe(engine, skip->waiting[i]);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t flow = skip->waiting[i];
-        struct packet_skip_flow *part = &skip->flows[flow];
-        struct packet_skip_group *group = &skip->groups[part->group];
-        if (part->member == 0) {
-            begin_group(engine, part->group);
-        }
-        part->episode = group->episode;
-        if (part->episode != NULL) {
-            part->episode->flows[part->member] = flow;
-        }
-        if (group->state == SKIP_REPEATED) {
-            engine->flows[flow].started_ps = engine->clock.now_ps;
-        } else {
-            packet_begin(engine, flow);
+    for (uint32_t i = 0; i < skip->waiting_count; i++) {
+        uint32_t history = skip->flows[skip->waiting[i]].history;
+        if (history != WEFT_NONE && skip->histories[history].is_open) {
+            packet_skip_recognise(engine, history);
         }
     }
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t id = skip->flows[skip->waiting[i]].group;
-        skip->groups[id].begun = 0;
-        if (skip->groups[id].tick_ps == 0) {
-            packet_skip_begin_measuring(engine, id);
-        }
+    skip->is_beginning = packet_skip_rewind(engine);
+    if (!skip->is_beginning) {
+        play_waiting(engine);
     }
 }
 
-// A window of a group has ended, or its skip, or a message of what it repeats.
+// A window of a group has ended, or its skip.
 static void tick(struct packet_engine *engine, uint32_t id)
 {
     struct packet_skip_group *group = &engine->skip->groups[id];
     if (group->state == SKIP_FREE || group->tick_ps != engine->clock.now_ps) {
         return; // of a group that was, or filed for another instant since
     }
-    if (group->state == SKIP_REPEATED) {
-        packet_skip_report(engine, id);
-    } else if (group->state == SKIP_FROZEN) {
+    if (group->state == SKIP_FROZEN) {
         packet_skip_thaw(engine, id);
         group->is_sampling = true;
         packet_skip_file_tick(engine, id, engine->clock.now_ps + group->window_ps);
@@ -108,17 +92,37 @@ static void tick(struct packet_engine *engine, uint32_t id)
     }
 }
 
+// A slot's group or history.
+static void slot_event(struct packet_engine *engine, uint32_t slot)
+{
+    const struct packet_skip_history *history = &engine->skip->histories[slot / 2];
+    if (slot % 2 == 0) {
+        tick(engine, slot / 2);
+    } else if (history->serial != 0 && history->tick_ps == engine->clock.now_ps) {
+        packet_skip_report(engine, slot / 2);
+    }
+}
+
 void packet_skip_event(struct packet_engine *engine, uint32_t index)
 {
-    if (index >= SKIP_EVENT_GROUPS) {
-        tick(engine, index - SKIP_EVENT_GROUPS);
-    } else if (index == SKIP_EVENT_LATE) {
-        packet_skip_report_late(engine);
-    } else {
-        if (index == SKIP_EVENT_RESUME) {
-            packet_skip_resume(engine);
-        }
+    switch (index) {
+    case SKIP_EVENT_BEGIN:
         begin_messages(engine);
+        break;
+    case SKIP_EVENT_RESUME:
+        packet_skip_resume(engine);
+        if (engine->skip->is_beginning) {
+            play_waiting(engine);
+        }
+        break;
+    case SKIP_EVENT_LATE:
+        packet_skip_report_late(engine);
+        break;
+    case SKIP_EVENT_REPLAY:
+        packet_skip_replay(engine);
+        break;
+    default:
+        slot_event(engine, index - SKIP_EVENT_SLOTS);
     }
 }
 

@@ -14,40 +14,64 @@
 
 enum packet_skip_state {
     SKIP_FREE,
-    SKIP_PLAYED,   // packet by packet
-    SKIP_REPEATED, // its messages end when they ended before
-    SKIP_FROZEN,   // its events are parked; how far it has come is known when it is thawed
+    SKIP_PLAYED, // packet by packet
+    SKIP_FROZEN, // its events are parked; how far it has come is known when it is thawed
 };
 
-// How long a message of an episode took.
+// How long a message of a history took.
 struct packet_skip_end {
     uint64_t took_ps;
-    uint32_t member; // its place among the episode's messages
+    uint32_t member; // its place among the history's messages
 };
 
-// What is known of episodes with one key (episodes.c).
+// What is known of histories with one key: how they went on (histories.c).
 struct packet_skip_memo {
     uint64_t key[2];
-    uint32_t count; // messages
-    bool is_known;
-    uint32_t agreed; // times in a row that one took as long as the one before
-    uint32_t uses;   // since it first was to be repeated
+    uint32_t agreed; // times in a row that one went on as the one before
+    uint32_t uses;   // of a beginning: since it first was to be repeated
     uint32_t next_sample;
-    uint64_t *took_ps;            // per message, in the order of beginning
-    struct packet_skip_end *ends; // in the order of ending
-    struct packet_skip_episode *free;
+    uint32_t breaks; // of a beginning: times that what it led to was played after all
+    bool is_known;
+    // The ends, in order, from the last messages on that the key knows, as long after the beginning
+    // as the memo reaches; WEFT_NEVER: all of them.
+    uint64_t until_ps;
+    struct packet_skip_end *ends;
+    uint32_t end_count;
+    uint32_t end_room;
     struct packet_skip_memo *next; // in its row of the hash
 };
 
-// Messages that began together, until the last of them has ended.
-struct packet_skip_episode {
-    struct packet_skip_memo *memo;
+struct packet_skip_member {
+    uint64_t start_ps;
+    uint32_t flow;  // whose slot it was
+    uint32_t order; // of those that begin again
+};
+
+// Messages that meet on links, from the first of them until all have ended.
+struct packet_skip_history {
+    uint32_t serial; // of the slot's use; 0: free
+    uint32_t next;   // free slot
+    uint64_t key[2];
+    uint32_t named; // links
+    bool is_vague;  // some of its messages meet others of which nothing is known
+    bool is_open;   // messages of this instant are being described
+    uint32_t first; // flow of its list: those that have not ended, and all that are repeated
+    uint32_t listed;
+    uint32_t left;     // messages that have not ended
+    uint32_t repeated; // messages that send nothing
+    uint32_t inputs;   // times that messages began
     uint64_t begin_ps;
-    uint32_t left;
-    bool is_void;    // others came between
-    uint32_t *flows; // in the order of beginning
-    uint64_t *took_ps;
-    struct packet_skip_episode *next; // free one
+    uint64_t since_ps; // when messages began last
+    uint64_t tick_ps;
+    struct packet_skip_memo *root;      // of its beginning
+    struct packet_skip_memo *memo;      // NULL: it is not noted
+    uint32_t reported;                  // ends of the memo, of those that are repeated
+    struct packet_skip_member *members; // in the order of beginning
+    uint32_t member_count;
+    uint32_t member_room;
+    struct packet_skip_end *ends; // that were played, since messages began last
+    uint32_t end_count;
+    uint32_t end_room;
 };
 
 // The end of a message that was played after its time, to be reported.
@@ -65,11 +89,14 @@ struct packet_skip_flow {
     uint32_t mark;    // ... when the present window began
     uint32_t last;    // that came in the window before
     uint32_t advance; // packets that a thaw moves it by
-    uint32_t member;  // its place in its episode
+    uint32_t history; // WEFT_NONE: in none
+    uint32_t behind;  // of the history's list
+    uint32_t ahead;
+    uint32_t member;  // its place in its history
+    bool is_repeated; // it sends nothing, and ends when one ended before
     bool is_reported; // its end is known to the caller
-    struct packet_skip_episode *episode; // that it is played in; NULL: none
-    double rate;                         // packets a picosecond, of the equal windows
-    double carry;                        // the part of a packet that the last advance left out
+    double rate;      // packets a picosecond, of the equal windows
+    double carry;     // the part of a packet that the last advance left out
 };
 
 struct packet_skip_group {
@@ -85,13 +112,7 @@ struct packet_skip_group {
     uint32_t strikes;      // samples in a row that were not as expected
     uint32_t parked_first; // events, in order
     uint32_t parked_last;
-    uint32_t next;     // free slot
-    bool has_episode;  // some of its messages are noted
-    uint32_t begun;    // messages of this instant
-    uint32_t named;    // links of theirs
-    uint32_t reported; // ends of an episode that is repeated
-    uint64_t key[2];
-    struct packet_skip_episode *episode; // of messages that begin, or that are repeated
+    uint32_t next; // free slot
     uint64_t tick_ps;
     uint64_t base_ps;
     uint64_t window_from_ps;
@@ -103,9 +124,20 @@ struct packet_skip_group {
 struct packet_skip_link {
     uint32_t group;
     uint32_t serial; // of the group's slot: another one, the link is in no group
-    uint32_t name;   // in the key of the group with named_serial
-    uint32_t named_serial;
+    uint32_t users;  // messages that have not ended
+    uint32_t history;
+    uint32_t history_serial;
+    uint64_t name;    // in its history's key; 0: it has none yet
     uint64_t free_ps; // of a frozen group's link: when it was free
+};
+
+// What others have made of a link that a history was on before.
+struct packet_skip_lent {
+    uint32_t link;
+    uint32_t group;
+    uint32_t serial;
+    uint64_t free_ps;
+    uint64_t frozen_free_ps;
 };
 
 struct packet_skip_parked {
@@ -128,11 +160,24 @@ struct packet_skip {
     uint32_t serial; // of the group that was taken last
     bool is_regrouping;
     struct packet_skip_memos *memos;
-    // While the clock is back at the beginning of an episode: all others' events, and ends that are
-    // reported afterwards.
+    struct packet_skip_history *histories;
+    uint32_t history_free;
+    uint32_t history_count;
+    uint32_t history_serial;
+    uint32_t held; // messages that have ended, in slots that a history may need again
+    uint32_t held_max;
+    // While the clock is back at the beginning of histories: those of their messages that are still
+    // to begin, all others' events, and ends that are reported afterwards.
     bool is_rewinding;
+    bool is_beginning; // messages wait for it
+    struct packet_skip_member *replays;
+    uint32_t replay_count;
+    uint32_t replay_next;
     struct clock_due *aside;
     uint32_t aside_count;
+    struct packet_skip_lent *lent;
+    uint32_t lent_count;
+    uint32_t lent_room;
     struct weft_arena before_rewind;
     struct packet_skip_late *late;
     uint32_t late_next;
@@ -178,15 +223,26 @@ static inline struct packet_skip_walk packet_skip_walk(const struct packet_engin
 // ---- groups (groups.c) ----
 
 // What an event is for: messages begin; the clock is where it was before it went back; an end is
-// reported late; or, from SKIP_EVENT_GROUPS on, something is due of the group in that slot.
+// reported late; messages begin again; or something is due of the group or history in that slot.
 #define SKIP_EVENT_BEGIN 0u
 #define SKIP_EVENT_RESUME 1u
 #define SKIP_EVENT_LATE 2u
-#define SKIP_EVENT_GROUPS 3u
+#define SKIP_EVENT_REPLAY 3u
+#define SKIP_EVENT_SLOTS 4u // even ones are groups, odd ones histories
 
-void packet_skip_file(struct packet_engine *engine, uint32_t index, uint64_t time_ps);
+static inline void packet_skip_file(struct packet_engine *engine, uint32_t index, uint64_t time_ps)
+{
+    clock_file(&engine->clock, (uint32_t)PACKET_EVENT_SKIP << CLOCK_KIND_SHIFT | index, time_ps);
+}
+
 // A group's next window ends, or its skip does.
-void packet_skip_file_tick(struct packet_engine *engine, uint32_t group, uint64_t time_ps);
+static inline void packet_skip_file_tick(struct packet_engine *engine, uint32_t group,
+                                         uint64_t time_ps)
+{
+    engine->skip->groups[group].tick_ps = time_ps;
+    packet_skip_file(engine, 2 * group + SKIP_EVENT_SLOTS, time_ps);
+}
+
 // A message becomes a group, with the groups of all its links. Those that stand still are thawed
 // before, since the message's packets will come to them.
 void packet_skip_join(struct packet_engine *engine, uint32_t flow);
@@ -195,6 +251,8 @@ void packet_skip_remove(struct packet_skip *skip, uint32_t flow);
 void packet_skip_release(struct packet_skip *skip, uint32_t group);
 // A message, laid out, begins; with all others of this instant, one picosecond later.
 void packet_skip_start(struct packet_engine *engine, uint32_t flow);
+// A link's two groups, neither of which is WEFT_NONE, become one.
+void packet_skip_meet(struct packet_engine *engine, uint32_t a, uint32_t b);
 // A message has ended. False: its end is not to be reported now.
 bool packet_skip_closed(struct packet_engine *engine, uint32_t flow);
 
@@ -206,24 +264,45 @@ void packet_skip_begin_measuring(struct packet_engine *engine, uint32_t group);
 void packet_skip_regroup(struct packet_engine *engine, uint32_t group);
 void packet_skip_end_window(struct packet_engine *engine, uint32_t group);
 
-// ---- what repeats (episodes.c, replay.c) ----
+// ---- what repeats (histories.c, memos.c, replay.c) ----
 
-// Adds a message that has just joined its group to what the group's episode is known by.
+// A message that begins now is a history, with those of all its links.
+void packet_skip_enter(struct packet_engine *engine, uint32_t flow);
+// Adds a message that has entered, as all of this instant have, to what its history is known by.
 void packet_skip_describe(struct packet_engine *engine, uint32_t flow);
-// The episode that begins with a group of which all messages are described; `repeats`: it is known,
-// and not to be played. NULL: there is no room to note it.
-struct packet_skip_episode *packet_skip_take_episode(struct packet_engine *engine, uint32_t group,
-                                                     bool *repeats);
-void packet_skip_release_episode(struct packet_skip_episode *episode);
+// Whether the history, of which all messages are described, goes on as one that is known.
+bool packet_skip_recognise(struct packet_engine *engine, uint32_t history);
 // A message that was played has ended.
-void packet_skip_episode_ended(struct packet_engine *engine, uint32_t flow);
-// A group repeats its episode from now on.
-void packet_skip_repeat(struct packet_engine *engine, uint32_t group);
-// The next message of what a group repeats ends.
-void packet_skip_report(struct packet_engine *engine, uint32_t group);
-// If messages that wait to begin come to a group that repeats an episode, the clock goes back to
-// its beginning, to play it until now: true, and SKIP_EVENT_RESUME comes at this instant.
+void packet_skip_ended(struct packet_engine *engine, uint32_t flow);
+void packet_skip_leave(struct packet_skip *skip, uint32_t flow);
+// A message's links have one user less.
+void packet_skip_vacate(struct packet_engine *engine, uint32_t flow);
+void packet_skip_release_history(struct packet_skip *skip, uint32_t history);
+// Makes room for one more, by powers of two, of elements of so many bytes.
+void *packet_skip_grow(struct packet_engine *engine, void *from, uint32_t count, uint32_t *room,
+                       size_t bytes);
+
+// The memo of a history's key; NULL: there are too many.
+struct packet_skip_memo *packet_skip_memo(struct packet_engine *engine, const uint64_t key[2]);
+// Whether a memo may be repeated; and whether this use of it is to be played, to compare.
+bool packet_skip_is_reliable(const struct packet_skip *skip, const struct packet_skip_memo *memo);
+bool packet_skip_is_sampled(const struct packet_skip *skip, struct packet_skip_memo *memo);
+// Notes how a history went on since messages began last, until a time after its beginning.
+void packet_skip_learn(struct packet_engine *engine, const struct packet_skip_history *history,
+                       uint64_t until_ps);
+
+// The next end of what a history repeats is filed.
+void packet_skip_file_end(struct packet_engine *engine, uint32_t history);
+// It has come: a message ends, or what is known of the history does.
+void packet_skip_report(struct packet_engine *engine, uint32_t history);
+// The messages of a history that are repeated are to be played.
+void packet_skip_want_replay(struct packet_engine *engine, uint32_t history);
+// Messages begin to be played: in the groups of their links, which are measured.
+void packet_skip_play(struct packet_engine *engine, const uint32_t *flows, uint32_t count);
+// If there are such, the clock goes back to the first of them, to play all until now: true, and
+// SKIP_EVENT_RESUME comes at this instant.
 bool packet_skip_rewind(struct packet_engine *engine);
+void packet_skip_replay(struct packet_engine *engine);
 void packet_skip_resume(struct packet_engine *engine);
 void packet_skip_report_late(struct packet_engine *engine);
 
