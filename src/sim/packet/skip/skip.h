@@ -93,6 +93,7 @@ struct packet_skip_flow {
     uint32_t behind;  // of the history's list
     uint32_t ahead;
     uint32_t member;  // its place in its history
+    uint32_t stretch; // its windows are 2^stretch times as long
     bool is_repeated; // it sends nothing, and ends when one ended before
     bool is_reported; // its end is known to the caller
     double rate;      // packets a picosecond, of the equal windows
@@ -110,6 +111,9 @@ struct packet_skip_group {
     uint32_t windows;      // in a row that were alike
     uint32_t skip_windows; // the longest that the next skip may take
     uint32_t strikes;      // samples in a row that were not as expected
+    uint32_t stretch;      // windows are 2^stretch times as long as at first
+    uint32_t misses;       // windows of this length that were not alike, or not the same
+    double noise;          // squares of how far the message that swings most was off, summed
     uint32_t parked_first; // events, in order
     uint32_t parked_last;
     uint32_t next; // free slot

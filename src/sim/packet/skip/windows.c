@@ -40,6 +40,19 @@
 #define GROUP_TOLERANCE_RATIO 0.01
 #define RTT_TOLERANCE_RATIO 0.05
 #define STRIKES_MAX 4u
+// Where flows contend, windows of their controls swing, and with them what comes in a window. After
+// so many that differ windows are twice as long, until the swings cancel out. Queues swing, too.
+#define MISSES_MAX 3u
+#define STRETCH_MAX 12u
+#define STRETCHED_ALIKE 2u
+#define STRETCHED_FLOW_TOLERANCE_RATIO 0.25
+#define STRETCHED_MEAN_TOLERANCE_RATIO 0.03
+#define STRETCHED_GROUP_TOLERANCE_RATIO 0.015
+// How well the rate of the flow that swings most is to be known before skips grow without bounds;
+// until then they are so many times as long as what was measured.
+#define RATE_ERROR_RATIO 0.02
+#define SKIP_PER_MEASURED 4.0
+#define STRETCHED_RTT_TOLERANCE_RATIO 0.25
 
 static uint64_t empty_trip_ps(const struct packet_engine *engine, uint32_t flow)
 {
@@ -65,9 +78,10 @@ static uint64_t longest_rtt_ps(const struct packet_engine *engine, uint32_t id)
     return rtt_ps;
 }
 
-static uint64_t shortest_window_ps(const struct packet_engine *engine, uint64_t rtt_ps)
+static uint64_t shortest_window_ps(const struct packet_engine *engine, uint64_t rtt_ps,
+                                   uint32_t stretch)
 {
-    uint64_t window_ps = WINDOW_RTTS * rtt_ps;
+    uint64_t window_ps = WINDOW_RTTS * rtt_ps << stretch;
     uint64_t timers_ps = WINDOW_TIMERS * engine->options->dcqcn.timer_ps;
     return engine->congestion.wants_notices && timers_ps > window_ps ? timers_ps : window_ps;
 }
@@ -82,8 +96,14 @@ void packet_skip_begin_measuring(struct packet_engine *engine, uint32_t id)
     group->is_paused = false;
     group->windows = 0;
     group->skip_windows = SKIP_WINDOWS_FIRST;
+    group->misses = 0;
+    group->noise = 0;
+    for (uint32_t f = group->first; f != WEFT_NONE; f = skip->flows[f].next) {
+        uint32_t stretch = skip->flows[f].stretch;
+        group->stretch = stretch > group->stretch ? stretch : group->stretch;
+    }
     group->rtt_ps = longest_rtt_ps(engine, id);
-    group->window_ps = shortest_window_ps(engine, group->rtt_ps);
+    group->window_ps = shortest_window_ps(engine, group->rtt_ps, group->stretch);
     group->window_from_ps = engine->clock.now_ps;
     group->base_ps = group->window_from_ps;
     for (uint32_t f = group->first; f != WEFT_NONE; f = skip->flows[f].next) {
@@ -123,7 +143,8 @@ void packet_skip_regroup(struct packet_engine *engine, uint32_t id)
 struct window {
     double came;
     double expected;
-    double off;     // the differences, without their signs
+    double off; // the differences, without their signs
+    double off_max_ratio;
     uint32_t least; // of any message
     bool is_alike;
     bool is_same;
@@ -136,6 +157,7 @@ static struct window measure(const struct packet_engine *engine, uint32_t id, ui
     const struct packet_skip *skip = engine->skip;
     const struct packet_skip_group *group = &skip->groups[id];
     struct window window = {.least = UINT32_MAX, .is_alike = true, .is_same = true};
+    double tolerance = group->stretch > 0 ? STRETCHED_FLOW_TOLERANCE_RATIO : FLOW_TOLERANCE_RATIO;
     for (uint32_t f = group->first; f != WEFT_NONE; f = skip->flows[f].next) {
         const struct packet_skip_flow *part = &skip->flows[f];
         const struct packet_flow *flow = &engine->flows[f];
@@ -143,9 +165,10 @@ static struct window measure(const struct packet_engine *engine, uint32_t id, ui
         double expected = group->is_sampling ? part->rate * (double)length_ps : part->last;
         double off = fabs(came - expected);
         // Packets are whole: a steady rate brings one more or less.
-        window.is_alike &= off <= fmax(FLOW_TOLERANCE_RATIO * expected, 1) && flow->backoff == 0;
+        window.is_alike &= off <= fmax(tolerance * expected, 1) && flow->backoff == 0;
         window.is_same &= off <= fmax(SAME_TOLERANCE_RATIO * expected, 1);
         window.off += off;
+        window.off_max_ratio = fmax(window.off_max_ratio, off / fmax(expected, 1));
         window.came += came;
         window.expected += expected;
         window.least = came < window.least ? came : window.least;
@@ -154,10 +177,15 @@ static struct window measure(const struct packet_engine *engine, uint32_t id, ui
         window.is_alike &= window.is_same;
     }
     double off = fabs(window.came - window.expected);
-    window.is_alike &= off <= fmax(GROUP_TOLERANCE_RATIO * window.expected, 2);
+    tolerance = group->stretch > 0 ? STRETCHED_GROUP_TOLERANCE_RATIO : GROUP_TOLERANCE_RATIO;
+    window.is_alike &= off <= fmax(tolerance * window.expected, 2);
     double rtt_ps = (double)longest_rtt_ps(engine, id);
-    window.is_alike &=
-        fabs(rtt_ps - (double)group->rtt_ps) <= RTT_TOLERANCE_RATIO * (double)group->rtt_ps;
+    tolerance = group->stretch > 0 ? STRETCHED_RTT_TOLERANCE_RATIO : RTT_TOLERANCE_RATIO;
+    if (group->stretch > 0) {
+        window.is_alike &= window.off <= STRETCHED_MEAN_TOLERANCE_RATIO * window.expected;
+        window.is_same = window.is_alike;
+    }
+    window.is_alike &= fabs(rtt_ps - (double)group->rtt_ps) <= tolerance * (double)group->rtt_ps;
     return window;
 }
 
@@ -177,16 +205,28 @@ static uint64_t skip_length_ps(struct packet_engine *engine, uint32_t id)
     const struct packet_skip_group *group = &skip->groups[id];
     double length_ps = (double)engine->clock.now_ps - (double)group->base_ps;
     double until_ps = (double)group->skip_windows * (double)group->window_ps;
+    // Two windows differ by twice the variance of one.
+    double variance = group->noise / (2.0 * fmax(1, group->windows - 1.0));
+    if (variance > RATE_ERROR_RATIO * RATE_ERROR_RATIO * group->windows) {
+        until_ps = fmin(until_ps, SKIP_PER_MEASURED * group->windows * (double)group->window_ps);
+    }
     for (uint32_t f = group->first; f != WEFT_NONE; f = skip->flows[f].next) {
         struct packet_skip_flow *part = &skip->flows[f];
         const struct packet_flow *flow = &engine->flows[f];
         part->rate = (flow->received.low - part->base) / length_ps;
         uint32_t sent = flow->view.snd_next + 1; // the last one is played
         double left_ps = sent < flow->total ? (flow->total - sent) / part->rate : 0;
-        until_ps = fmin(until_ps, left_ps - END_WINDOWS * (double)group->window_ps);
+        double end_ps = END_WINDOWS * (double)(group->window_ps >> group->stretch);
+        until_ps = fmin(until_ps, left_ps - end_ps);
     }
-    bool is_worth = until_ps >= (double)SKIP_WINDOWS_MIN * (double)group->window_ps;
+    double least = group->stretch > 0 ? 1 : SKIP_WINDOWS_MIN;
+    bool is_worth = until_ps >= least * (double)group->window_ps;
     return is_worth ? (uint64_t)until_ps : 0;
+}
+
+static uint32_t windows_alike(const struct packet_skip_group *group)
+{
+    return group->stretch > 0 ? STRETCHED_ALIKE : WINDOWS_ALIKE;
 }
 
 // The next window begins.
@@ -203,12 +243,38 @@ static void begin_window(struct packet_engine *engine, uint32_t id)
     }
     group->window_from_ps = engine->clock.now_ps;
     group->is_sampling = false;
-    uint64_t skip_ps = group->windows < WINDOWS_ALIKE ? 0 : skip_length_ps(engine, id);
+    uint64_t skip_ps = group->windows < windows_alike(group) ? 0 : skip_length_ps(engine, id);
     if (skip_ps > 0) {
         packet_skip_freeze(engine, id);
     }
     packet_skip_file_tick(engine, id,
                           engine->clock.now_ps + (skip_ps > 0 ? skip_ps : group->window_ps));
+}
+
+// Makes the windows of a group twice as long, where its messages last long enough for that: false,
+// they do not.
+static bool stretch(struct packet_engine *engine, uint32_t id)
+{
+    struct packet_skip *skip = engine->skip;
+    struct packet_skip_group *group = &skip->groups[id];
+    double room_ps =
+        2 * (double)group->window_ps * (WINDOWS_ALIKE + SKIP_WINDOWS_MIN + END_WINDOWS);
+    double past_ps = (double)(engine->clock.now_ps - group->window_from_ps);
+    for (uint32_t f = group->first; f != WEFT_NONE; f = skip->flows[f].next) {
+        const struct packet_flow *flow = &engine->flows[f];
+        double came = flow->received.low - skip->flows[f].mark;
+        if ((flow->total - flow->received.low) * past_ps < came * room_ps) {
+            return false;
+        }
+    }
+    if (group->stretch >= STRETCH_MAX) {
+        return false;
+    }
+    group->stretch++;
+    for (uint32_t f = group->first; f != WEFT_NONE; f = skip->flows[f].next) {
+        skip->flows[f].stretch = group->stretch;
+    }
+    return true;
 }
 
 // A sample did not hold, or windows differ: the present window is the first of a new run. After
@@ -217,6 +283,11 @@ static void begin_run(struct packet_engine *engine, uint32_t id)
 {
     struct packet_skip *skip = engine->skip;
     struct packet_skip_group *group = &skip->groups[id];
+    if (++group->misses >= MISSES_MAX && stretch(engine, id)) {
+        group->strikes = 0;
+        packet_skip_begin_measuring(engine, id);
+        return;
+    }
     if (group->is_sampling && ++group->strikes >= STRIKES_MAX) {
         group->strikes = group->strikes < 32 ? group->strikes : 32;
         group->is_paused = true;
@@ -224,12 +295,13 @@ static void begin_run(struct packet_engine *engine, uint32_t id)
                               engine->clock.now_ps + (group->window_ps << (group->strikes / 2)));
         return;
     }
-    uint64_t window_ps = shortest_window_ps(engine, longest_rtt_ps(engine, id));
+    uint64_t window_ps = shortest_window_ps(engine, longest_rtt_ps(engine, id), group->stretch);
     if (window_ps > group->window_ps || 2 * window_ps < group->window_ps) {
         packet_skip_begin_measuring(engine, id);
         return;
     }
     group->windows = 1;
+    group->noise = 0;
     group->skip_windows = SKIP_WINDOWS_FIRST;
     group->base_ps = group->window_from_ps;
     for (uint32_t f = group->first; f != WEFT_NONE; f = skip->flows[f].next) {
@@ -265,9 +337,15 @@ void packet_skip_end_window(struct packet_engine *engine, uint32_t id)
     }
     if (group->is_sampling) {
         group->strikes = 0;
+        group->misses = window.is_same ? 0 : group->misses + 1;
+        if (group->misses >= MISSES_MAX && stretch(engine, id)) {
+            packet_skip_begin_measuring(engine, id);
+            return;
+        }
     }
+    group->noise += group->windows > 0 ? window.off_max_ratio * window.off_max_ratio : 0;
     group->windows++;
-    bool grows = window.is_same && group->windows >= WINDOWS_ALIKE;
+    bool grows = window.is_same && group->windows >= windows_alike(group);
     group->skip_windows *=
         grows && group->skip_windows < SKIP_WINDOWS_MAX ? SKIP_WINDOWS_GROWTH : 1;
     begin_window(engine, id);
