@@ -4,7 +4,8 @@
 //
 // A memo's key is 128 bits: that two of 2^32 histories share one by chance has a probability below
 // 2^-65. What was noted twice and differed by less than 1 % may be repeated; and once so many in a
-// row did not differ, seven memos of eight are taken at their first word, until one differs again.
+// row were the same to a thousandth, seven memos of eight are taken at their first word, until one
+// is not.
 // O(ends) to note.
 
 #include "skip.h"
@@ -17,6 +18,7 @@
 // Of all memos together: 16 bytes each, 0.5 GB.
 #define MEMO_ENDS_MAX ((uint64_t)1 << 25)
 #define REPEAT_TOLERANCE_RATIO 0.01
+#define SAME_TOLERANCE_RATIO 0.001
 #define FIRST_SAMPLE 8u
 #define SAMPLE_GROWTH 8u
 #define TRUST_AGREED 16u
@@ -25,7 +27,7 @@
 struct packet_skip_memos {
     struct packet_skip_memo *rows[HASH_ROWS];
     uint32_t count;
-    uint32_t agreed; // times in a row that any went on as it had before
+    uint32_t agreed; // times in a row that any was the same as before
     uint64_t end_count;
 };
 
@@ -119,7 +121,8 @@ void packet_skip_learn(struct packet_engine *engine, const struct packet_skip_hi
     skip->counts.error_max_ratio = fmax(skip->counts.error_max_ratio, off_max);
     bool agrees = off_max <= REPEAT_TOLERANCE_RATIO;
     memo->agreed = agrees ? memo->agreed + 1 : 0;
-    skip->memos->agreed = agrees ? skip->memos->agreed + 1 : 0;
+    bool is_same = off_max <= SAME_TOLERANCE_RATIO;
+    skip->memos->agreed = is_same ? skip->memos->agreed + 1 : 0;
     // What agrees stays as it is, so that what follows from it recurs to the picosecond.
     if (!agrees || until_ps > memo->until_ps) {
         keep(engine, memo, history, until_ps);

@@ -113,6 +113,7 @@ struct packet_skip_group {
     uint32_t strikes;      // samples in a row that were not as expected
     uint32_t stretch;      // windows are 2^stretch times as long as at first
     uint32_t misses;       // windows of this length that were not alike, or not the same
+    uint64_t cuts;         // packets that were marked or sent again when the first window began
     double noise;          // squares of how far the message that swings most was off, summed
     uint32_t parked_first; // events, in order
     uint32_t parked_last;

@@ -86,6 +86,17 @@ static uint64_t shortest_window_ps(const struct packet_engine *engine, uint64_t 
     return engine->congestion.wants_notices && timers_ps > window_ps ? timers_ps : window_ps;
 }
 
+// Packets of a group's messages that were marked or sent again so far: some port is contended for.
+static uint64_t count_cuts(const struct packet_engine *engine, uint32_t id)
+{
+    uint64_t cuts = 0;
+    const struct packet_skip *skip = engine->skip;
+    for (uint32_t f = skip->groups[id].first; f != WEFT_NONE; f = skip->flows[f].next) {
+        cuts += engine->flows[f].marked_count + (uint64_t)engine->flows[f].resent_count;
+    }
+    return cuts;
+}
+
 // A run of windows begins now.
 void packet_skip_begin_measuring(struct packet_engine *engine, uint32_t id)
 {
@@ -97,6 +108,7 @@ void packet_skip_begin_measuring(struct packet_engine *engine, uint32_t id)
     group->windows = 0;
     group->skip_windows = SKIP_WINDOWS_FIRST;
     group->misses = 0;
+    group->cuts = count_cuts(engine, id);
     group->noise = 0;
     for (uint32_t f = group->first; f != WEFT_NONE; f = skip->flows[f].next) {
         uint32_t stretch = skip->flows[f].stretch;
@@ -251,8 +263,8 @@ static void begin_window(struct packet_engine *engine, uint32_t id)
                           engine->clock.now_ps + (skip_ps > 0 ? skip_ps : group->window_ps));
 }
 
-// Makes the windows of a group twice as long, where its messages last long enough for that: false,
-// they do not.
+// Makes the windows of a group twice as long, where ports were contended for since it has been
+// measured and its messages last long enough: false, they do not.
 static bool stretch(struct packet_engine *engine, uint32_t id)
 {
     struct packet_skip *skip = engine->skip;
@@ -267,7 +279,7 @@ static bool stretch(struct packet_engine *engine, uint32_t id)
             return false;
         }
     }
-    if (group->stretch >= STRETCH_MAX) {
+    if (group->stretch >= STRETCH_MAX || count_cuts(engine, id) <= group->cuts) {
         return false;
     }
     group->stretch++;
