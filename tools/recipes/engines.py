@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of the two engines beside what others recorded, and of sharing."""
 
+import tempfile
+
 from recipes import table
 
 RECORDED = (r"^(?:taskgraphs|topologies)/(\w+) +(\S+) +([\d.]+) ms, recorded +([\d.]+) ms, "
@@ -190,3 +192,61 @@ def packet_peers(tool):
                                  "--rate", "400Gbps")["completion_s"] for run in runs]
         return [[what, form.format(*times), peer]]
     return [lambda one=one: row(*one) for one in PEERS]
+
+
+@table("packet-contention", "docs/packet-engine.md", "dear",
+       "seed | last, whole | skipped | mean, whole | skipped | events | samples off, mean",
+       "weft simulate permutation:2.7GB:1 --servers 16 --fabric fat-tree --rate 400Gbps --engine "
+       "packet --mtu 4160 --transport dctcp --buffer 16MB --seed S, with and without --skip")
+def packet_contention(tool):
+    def row(seed):
+        words = ("simulate", "permutation:2.7GB:1", "--servers", 16, "--fabric", "fat-tree",
+                 "--rate", "400Gbps", "--engine", "packet", "--mtu", 4160, "--transport", "dctcp",
+                 "--buffer", "16MB", "--seed", seed)
+        whole, skipped = tool.weft(*words), tool.weft(*words, "--skip")
+        cells = [seed]
+        for key in ("completion_s", "mean_flow_s"):
+            cells += [f"{1e3 * run[key]:.4g} ms" for run in (whole, skipped)]
+        events = ", ".join(f"{run['events'] / 1e6:.1f} M" for run in (whole, skipped))
+        return [[*cells, events, f"{100 * skipped['skipped']['error_mean_ratio']:.1f} %"]]
+    return [lambda seed=seed: row(seed) for seed in (1, 2, 3)]
+
+
+# A port of these fabrics stands for eight: DCTCP needs marks at a seventh of what is on its way.
+PORTS = ("--ecn-kmin", "1MB", "--buffer", "16MB")
+BOUGHT = ("ideal fat-tree oversubscribed leaf-spine rail-only clos expander torus-2d torus-3d "
+          "ring").split()
+NEWCOMER = [("gpt3-13b", 16, "tp=8,zero=2,micro=2", BOUGHT),
+            ("llama3-70b", 64, "tp=2,pp=4,cp=4,dp=16,chunks=11,micro=1,zero=1,order=tcdp",
+             ["ideal", "torus-3d"])]
+
+
+@table("packet-newcomer", "docs/packet-engine.md", "long",
+       "model | fabric | estimate | played | its file | by hash | packets | beside that | CPU s",
+       "weft strategy MODEL examples/clusters/128x8-400g.yaml --servers N --fabric F --strategy S; "
+       "weft plan, weft export; weft simulate JOB.fbuf --fabric F --engine packet --preset plain "
+       "--mtu 4160 --skip --ecn-kmin 1MB --buffer 16MB", free=["CPU s"])
+def packet_newcomer(tool):
+    cluster = "examples/clusters/128x8-400g.yaml"
+
+    def row(model, servers, strategy, fabric):
+        where = ("--cluster", cluster, "--servers", servers)
+        with tempfile.TemporaryDirectory() as folder:
+            tool.run("weft", "plan", model, *where, "--strategy", strategy, "--effort", 1,
+                     "-o", f"{folder}/plan.json")
+            tool.run("weft", "export", f"{folder}/plan.json", "--format", "fbuf", "-o",
+                     f"{folder}/job.fbuf")
+            told = tool.weft("strategy", model, *where, "--fabric", fabric, "--strategy", strategy)
+            play = ("simulate", f"{folder}/job.fbuf", *where, "--fabric", fabric)
+            flow = tool.weft(*play)
+            one_path = fabric in ("ideal", "torus-2d", "torus-3d", "ring")
+            hashed = flow if one_path else tool.weft(*play, "--balance", "hash")
+            packets = tool.weft(*play, "--engine", "packet", "--preset", "plain", "--mtu", 4160,
+                                "--skip", *PORTS)
+        off = 100 * (packets["iteration_s"] / hashed["iteration_s"] - 1)
+        times = [f"{seconds:.4g} s" for seconds in
+                 (told["estimate_s"], *(run["iteration_s"]
+                                        for run in (told, flow, hashed, packets)))]
+        return [[model, fabric, *times, f"{off:+.2f} %", f"{tool.cpu_s:.1f}"]]
+    return [lambda case=case, fabric=fabric: row(*case[:3], fabric)
+            for case in NEWCOMER for fabric in case[3]]
