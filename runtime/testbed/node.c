@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all labs are made of: namespaces whose kernels forward, and ports at a rate. O(1) each.
+// What all labs are made of: namespaces whose kernels forward, and ports at a rate. Labs of plans
+// and rings are servers alone; those of packet switches have namespaces for switches, too, which
+// forward by routes of several next hops. O(1) each.
 
 #include "testbed_private.h"
 

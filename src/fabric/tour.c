@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Short tours by nearest neighbor and 2-opt (Croes, "A method for solving traveling-salesman
-// problems", Operations Research 1958). O(members^2) a pass.
+// problems", Operations Research 1958): a ring over servers that have links only to some crosses
+// fewer of them in such an order than in that of their numbers. O(members^2) a pass.
 
 #include "weft/fabric.h"
 

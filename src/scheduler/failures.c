@@ -147,6 +147,7 @@ static void set_port(struct sched *sched, const struct weft_trace_failure *failu
     }
 }
 
+// A failure begins (`down`) or is mended.
 static void apply(struct sched *sched, const struct weft_trace_failure *failure, bool down,
                   struct weft_arena scratch)
 {

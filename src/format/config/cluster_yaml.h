@@ -2,7 +2,9 @@
 #ifndef WEFT_FORMAT_CONFIG_CLUSTER_YAML_H
 #define WEFT_FORMAT_CONFIG_CLUSTER_YAML_H
 
-// A cluster as a mapping of another document, with the keys of a file of its own.
+// A cluster as a mapping of another document, with the keys of a file of its own: traces of jobs
+// bring theirs. One table of keys reads both, so that what is new in a cluster's file is known
+// there, too, and what is wrong gets the same line.
 
 #include "weft/cluster.h"
 #include "yaml_keys.h"

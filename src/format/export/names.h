@@ -3,7 +3,8 @@
 #define WEFT_FORMAT_EXPORT_NAMES_H
 
 // How hosts are called that count on from server 0: a prefix and a number with leading zeros, as
-// node001 for 1 of three digits.
+// node001 for 1 of three digits. Slurm's topology, node lists and hostfiles name servers so where
+// nobody says each one's name.
 
 #include "weft/base.h"
 

@@ -28,6 +28,7 @@ struct work {
 
 // ---- the fabric ----
 
+// The cluster and the fabric that the request names, of switches.
 static bool find_cluster(struct work *work)
 {
     const struct weft_collective_export_request *request = work->request;
@@ -219,6 +220,7 @@ static bool find_devs(struct weft_nccl_rails *server, const struct work *work)
     return true;
 }
 
+// The graph file of one server: the same for each, as a rail keeps its number everywhere.
 static bool write_graph(const char **text, const struct work *work, const char *crossings)
 {
     const struct weft_environment *base = &work->environment->base;

@@ -2,7 +2,9 @@
 #ifndef WEFT_REQUEST_COLLECTIVE_RAILS_H
 #define WEFT_REQUEST_COLLECTIVE_RAILS_H
 
-// NCCL's graph file and a hostfile for fabrics with switches, whose NICs are rails.
+// NCCL's graph file and a hostfile for fabrics with switches, whose NICs are rails: a ring a NIC
+// that keeps to it, and an order of servers in which rings leave leaves and pods as seldom as they
+// can (weft/fabric.h). Plans of direct fabrics have rings of their own, which export.c writes.
 
 #include "weft/request/collective.h"
 
