@@ -218,8 +218,13 @@ struct weft_ring {
 // hold it back; they need not join up, and `members` are those that send.
 struct weft_ring_fold {
     uint32_t member_count; // of the larger ring
-    // Per hop: the slowest path of those that it stands for.
+    // Per hop: the slowest path of those that it stands for; NULL = they take as long as it.
     const struct weft_path_delay *delays;
+    // What is not played of a ring that is its own: hops, and all their links, so that flows and
+    // the bytes of links are counted as if they were.
+    uint32_t hidden_hop_count;
+    uint32_t hidden_count;
+    const uint32_t *hidden_links;
 };
 
 // Rings of several groups; those of one group stand together. A group without a ring uses the

@@ -37,6 +37,17 @@ static uint32_t open_hop(struct executor *executor, uint32_t job_id, const struc
     return count;
 }
 
+// Counts what is not played of a ring, which carries as much on each of its links.
+static void count_hidden(struct executor *executor, const struct weft_ring_fold *fold,
+                         double wire_bytes, uint32_t rounds)
+{
+    double *link_bytes = executor->net.active.link_bytes;
+    for (uint32_t i = 0; i < fold->hidden_count; i++) {
+        link_bytes[fold->hidden_links[i]] += wire_bytes * rounds;
+    }
+    executor->hidden_count += (uint64_t)fold->hidden_hop_count * rounds;
+}
+
 // In later iterations a task's runs and their paths take the places that they had in the first.
 static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
                        const struct weft_ring *ring, double now_ps)
@@ -64,6 +75,9 @@ static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
         .wire_bytes = weft_simnet_wire_bytes(&executor->net, message_bytes),
         .delays = ring->fold != NULL ? ring->fold->delays : NULL,
     };
+    if (ring->fold != NULL) {
+        count_hidden(executor, ring->fold, run->wire_bytes, rounds);
+    }
     uint64_t hash = weft_hash(options->seed ^ weft_hash(id));
     uint32_t job = executor->tasks.job[task];
     for (uint32_t i = 0; i < ring->member_count; i++) {

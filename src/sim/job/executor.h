@@ -9,12 +9,13 @@
 // engine says when they end. What else ends or begins at a known time stands in one heap. An event
 // costs O(log events), besides what the engine takes for messages.
 //
-//   setup.c lays out ─► jobs.c plays ─► partitions.c: packets in several partitions
-//                          ├─► steady.c: rounds that repeat are skipped
-//                          └─► tasks.c: they begin and end
-//                                 ├─► iterations.c begins jobs anew, and gathers their times
-//                                 ├─► collective.c: rings and their rounds
-//                                 └─► events.c: the heap, queues of tasks, ends of their parts
+//   fold.c: hops of rings that stand for others
+//      └─► setup.c lays out ─► jobs.c plays ─► partitions.c: packets in several partitions
+//                                 ├─► steady.c: rounds that repeat are skipped
+//                                 └─► tasks.c: they begin and end
+//                                        ├─► iterations.c begins jobs anew, and gathers their times
+//                                        ├─► collective.c: rings and their rounds
+//                                        └─► events.c: the heap, queues of tasks, ends of parts
 
 #include "sim/watch.h"
 
@@ -135,6 +136,8 @@ struct executor {
     struct executor_event_heap events;
     uint64_t order; // of the next event
     uint64_t event_count;
+    uint64_t hidden_count; // messages that are not played (fold.c)
+    bool is_folded;
 };
 
 static inline const struct weft_taskgraph *executor_graph(const struct executor *executor,
@@ -156,6 +159,13 @@ bool executor_build(struct executor *executor, const struct weft_network *networ
                     const struct weft_sim_job *jobs, uint32_t job_count,
                     const struct weft_sim_options *options,
                     const struct weft_environment *environment) WEFT_MUST_USE;
+
+// The rings of a job that was checked, with the hops alone that stand for all (fold.c); those of
+// which all hops are played are as they were. False where all are: `folded` is not set then. Finds
+// nothing where a job is not alone on the network.
+bool executor_fold(struct weft_ring_set *folded, const struct weft_network *network,
+                   const struct weft_sim_job *job, const struct weft_sim_options *options,
+                   struct weft_arena *arena, struct weft_arena scratch) WEFT_MUST_USE;
 
 // A job's next iteration begins (iterations.c).
 void executor_begin_iteration(struct executor *executor, uint32_t job, double now_ps);

@@ -181,7 +181,8 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network
     struct weft_sim_options filled = *options;
     filled.packet = filled.packet == NULL ? &defaults : filled.packet;
     options = &filled;
-    const struct weft_environment building = {.arena = &scratch, .error = error};
+    const struct weft_environment building = {
+        .arena = &scratch, .scratch = weft_arena_split(&scratch), .error = error};
     if (!executor_build(&executor, network, jobs, job_count, options, &building)) {
         return false;
     }
@@ -217,8 +218,8 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network
         r.ports = packet_engine_ports(&executor.net.packets, arena);
     }
     r.circuits = sim_circuits_counts(&executor.net);
-    r.folded = executor.steady.has_skipped;
-    r.flow_count = active->started_count;
+    r.folded = executor.steady.has_skipped || executor.is_folded;
+    r.flow_count = active->started_count + executor.hidden_count;
     r.event_count = executor.event_count + active->started_count;
     r.solve_count = active->maxmin.counts.solves;
     r.work_count = active->maxmin.counts.work;

@@ -301,6 +301,42 @@ static void lay_out(struct executor *executor, const struct weft_routes *routes,
     }
 }
 
+// Checks all jobs, rings and tasks, and counts what they need.
+static bool check_jobs(struct executor *built, const struct weft_network *network,
+                       const struct weft_sim_options *options, struct needs *needs,
+                       struct weft_error *error)
+{
+    const struct weft_routes *routes = &network->routes;
+    for (uint32_t job = 0; job < built->job_count; job++) {
+        const struct weft_sim_job *own = &built->jobs[job];
+        struct executor_group *groups = &built->groups[built->first_group[job]];
+        if (!check_servers(own, &network->fabric, error) ||
+            !check_groups(groups, own, needs, error) ||
+            !check_tasks(own, groups, routes, needs, error) ||
+            (options->engine == WEFT_ENGINE_PACKET &&
+             !check_packets(own, &network->fabric, options, error))) {
+            return weft_wrap(error, "job %u", job);
+        }
+    }
+    return true;
+}
+
+// A job that is alone, and was checked, plays the hops alone that stand for all (fold.c).
+static bool fold_job(struct executor *built, const struct weft_network *network,
+                     const struct weft_sim_options *options, struct weft_arena *arena,
+                     struct weft_arena scratch)
+{
+    struct weft_sim_job *own = WEFT_NEW(arena, struct weft_sim_job, 1);
+    *own = built->jobs[0];
+    if (built->job_count != 1 ||
+        !executor_fold(&own->rings, network, &built->jobs[0], options, arena, scratch)) {
+        return false;
+    }
+    built->jobs = own;
+    built->is_folded = true;
+    return true;
+}
+
 bool executor_build(struct executor *executor, const struct weft_network *network,
                     const struct weft_sim_job *jobs, uint32_t job_count,
                     const struct weft_sim_options *options,
@@ -338,14 +374,16 @@ bool executor_build(struct executor *executor, const struct weft_network *networ
         }
     }
     built.groups = WEFT_NEW_RAW(arena, struct executor_group, needs.groups);
-    for (uint32_t job = 0; job < job_count; job++) {
-        struct executor_group *groups = &built.groups[built.first_group[job]];
-        if (!check_servers(&jobs[job], fabric, error) ||
-            !check_groups(groups, &jobs[job], &needs, error) ||
-            !check_tasks(&jobs[job], groups, routes, &needs, error) ||
-            (options->engine == WEFT_ENGINE_PACKET &&
-             !check_packets(&jobs[job], fabric, options, error))) {
-            return weft_wrap(error, "job %u", job);
+    const struct needs none = needs;
+    if (!check_jobs(&built, network, options, &needs, error)) {
+        return false;
+    }
+    if (fold_job(&built, network, options, arena, environment->scratch)) {
+        needs.runs = none.runs; // those of what is played
+        needs.run_paths = none.run_paths;
+        needs.transfer_paths = none.transfer_paths;
+        if (!check_jobs(&built, network, options, &needs, error)) {
+            return false;
         }
     }
     if (needs.runs >= EXECUTOR_RUN_OWNER ||

@@ -179,7 +179,7 @@ static bool fold_ring(struct weft_ring *ring, struct hybrid_paths *paths, const 
         memcpy(&links[at], falls.falling, falls.falling_count * sizeof *links);
         first[i + 1] = at + falls.falling_count;
     }
-    *fold = (struct weft_ring_fold){group->count, delays};
+    *fold = (struct weft_ring_fold){.member_count = group->count, .delays = delays};
     *ring = (struct weft_ring){.member_count = n,
                                .members = members,
                                .share_ratio = 1,
