@@ -15,6 +15,11 @@ WEFT_API_BEGIN
 // Every stage takes from its environment arena, scratch and error, and weft_routing_shortest the
 // seed; all run on the caller's thread. Fails with INFEASIBLE naming the pair that no path joins.
 
+// Routes for a demand are those of all pairs up to so many servers, so that whatever else is sent
+// arrives. Beyond, pairs without demand have none: those of 4,096 servers would be a gigabyte, and
+// minutes, for traffic that there is not.
+#define WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX 1024u
+
 // CoinChangeMod (TopoOpt, NSDI 2023, appendix): fewest generators that sum to r modulo n, for every
 // r; one table of n entries serves all pairs. BFS over residues, O(n * generators). `generators`
 // are the jumps of directed links (duplex: p and n-p both). Fails with INPUT where one is no jump
@@ -26,7 +31,8 @@ bool weft_routing_coin_change(struct weft_routes *routes, const struct weft_fabr
 bool weft_routing_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
                            const struct weft_environment *environment) WEFT_MUST_USE;
 // Up to k loop-free paths a pair by hops (Yen, Management Science 1971), equal weights; of equal
-// hops a hash of target and links decides. Pairs without demand get one. demand = NULL: all pairs.
+// hops a hash of target and links decides. Pairs without demand get one, or none of more servers
+// than WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX. demand = NULL: all pairs.
 // O(n^3 k (m + n log n)) at worst.
 bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabric *fabric,
                              uint32_t k, const double *demand,
@@ -38,6 +44,8 @@ struct weft_minmax_options {
     const double *link_base_bytes; // load already on each link (rings), or NULL
     double epsilon;                // relative gap at which to stop, e.g. 0.01
     uint32_t rounds_max;
+    bool unproved; // bound_seconds is not read: no search from every server for it at the end, nor,
+                   // beyond WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX servers, on the way
 };
 struct weft_minmax_result {
     double max_link_seconds; // largest (base + routed bytes) / rate over links
@@ -45,7 +53,8 @@ struct weft_minmax_result {
 };
 // Min-max link load over weighted paths: fractional multi-commodity flow by multiplicative weights
 // (Garg and Koenemann, SIAM J. Comput. 2007; Fleischer, SIAM J. Discrete Math. 2000), then small
-// weights dropped. demand[n*n] in bytes. routes = NULL: the result alone.
+// weights dropped. demand[n*n] in bytes. Pairs without demand get a shortest path, or none of more
+// servers than WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX. routes = NULL: the result alone.
 bool weft_routing_minmax(struct weft_routes *routes, struct weft_minmax_result *result,
                          const struct weft_fabric *fabric, const double *demand,
                          const struct weft_minmax_options *options,

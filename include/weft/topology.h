@@ -241,7 +241,8 @@ void weft_topology_rings(struct weft_ring_set *rings, const struct weft_topology
 // paths of equal weight (Yen); the others one: coin change inside the largest group of both ends,
 // if that has circulant rings, else a shortest path. Where every plane is circulant and path_count
 // is 1 or there are no transfers (traffic = NULL), coin change serves all pairs from one table of n
-// entries; else a table of all pairs is kept, O(n^2) paths. Seed and threads do not matter.
+// entries; else a table of all pairs is kept, O(n^2) paths, or of those with transfers alone beyond
+// WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX servers. Seed and threads do not matter.
 bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology *topology,
                           const struct weft_fabric *fabric, const struct weft_traffic *traffic,
                           uint32_t path_count, const struct weft_environment *environment)

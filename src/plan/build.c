@@ -123,8 +123,7 @@ static bool plan_topoopt(struct weft_plan *plan, const struct search *search,
         struct weft_network *network = &plan->network;
         const struct weft_environment environment =
             search_environment(search, arena, scratch, error);
-        if (!weft_topology_routes(&network->routes, &plan->topology, &network->fabric,
-                                  search->traffic, paper_path_counts[i], &environment)) {
+        if (!paper_routes(network, &plan->topology, search, paper_path_counts[i], &environment)) {
             return false;
         }
         struct offer offer = {.score = {HUGE_VAL, 0}};

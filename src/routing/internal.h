@@ -27,10 +27,16 @@ void path_list_init(struct path_list *list, struct weft_arena *arena);
 // Opens a path at its source; its other nodes follow by path_list_node.
 void path_list_start(struct path_list *list, uint32_t source, double weight);
 void path_list_node(struct path_list *list, uint32_t node);
-// The table of what was collected.
+// The table of what was collected, of all pairs up to WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX servers.
 bool path_list_build(struct weft_routes *routes, const struct path_list *list,
                      const struct weft_fabric *fabric, struct weft_arena *arena,
                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// Whether pairs without demand get a path.
+static inline bool routes_all_pairs(const struct weft_fabric *fabric)
+{
+    return fabric->server_count <= WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX;
+}
 
 // The fabric as a graph: arc i is link i. Shares the fabric's rows.
 void fabric_graph(struct weft_graph *graph, const struct weft_fabric *fabric,

@@ -350,7 +350,8 @@ static double solve(struct minmax *m, const struct weft_minmax_options *options,
     for (uint32_t round = 1; round <= options->rounds_max && m->pair_count > 0; round++) {
         double most = minmax_reprice(m, fmin(alpha, alpha_max));
         if (round % BOUND_EVERY == 0) {
-            bound = fmax(bound, minmax_price_bound(m, graph, work));
+            bool proves = !options->unproved || routes_all_pairs(m->fabric);
+            bound = proves ? fmax(bound, minmax_price_bound(m, graph, work)) : bound;
             within = fmax(within, minmax_hop_bound(m, &layers));
         }
         if (most <= fmax(bound, within) * (1 + options->epsilon)) {
@@ -363,7 +364,7 @@ static double solve(struct minmax *m, const struct weft_minmax_options *options,
         alpha *= growth;
     }
     minmax_reprice(m, fmin(alpha, alpha_max));
-    bound = fmax(bound, minmax_price_bound(m, graph, work));
+    bound = options->unproved ? bound : fmax(bound, minmax_price_bound(m, graph, work));
     finish(m, options, &layers, links, alpha, alpha_max);
     return bound;
 }
@@ -407,7 +408,7 @@ static bool build_table(struct weft_routes *routes, const struct minmax *m, cons
             }
         }
     }
-    for (uint32_t t = 0; t < n; t++) {
+    for (uint32_t t = 0; t < n && routes_all_pairs(m->fabric); t++) {
         hops_to_target(hops, m->fabric, reverse, t, work);
         for (uint32_t s = 0; s < n; s++) {
             if (s != t && !(demand[(size_t)s * n + t] > 0)) {

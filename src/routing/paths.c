@@ -61,10 +61,11 @@ bool path_list_build(struct weft_routes *routes, const struct path_list *list,
                      const struct weft_fabric *fabric, struct weft_arena *arena,
                      struct weft_arena scratch, struct weft_error *error)
 {
-    return weft_routes_build_table(
-        routes, fabric,
-        &(struct weft_route_table){list->count, list->first, list->nodes, list->weights, false},
-        arena, scratch, error);
+    return weft_routes_build_table(routes, fabric,
+                                   &(struct weft_route_table){list->count, list->first, list->nodes,
+                                                              list->weights,
+                                                              !routes_all_pairs(fabric)},
+                                   arena, scratch, error);
 }
 
 void fabric_graph(struct weft_graph *graph, const struct weft_fabric *fabric,

@@ -191,6 +191,9 @@ bool weft_routing_k_shortest(struct weft_routes *routes, const struct weft_fabri
                 continue;
             }
             bool wanted = demand == NULL || demand[(size_t)s * n + t] > 0;
+            if (!wanted && !routes_all_pairs(fabric)) {
+                continue;
+            }
             if (!add_k_shortest(&list, &search, s, wanted ? k : 1, work)) {
                 return fabric_no_path(fabric, s, t, error);
             }

@@ -36,7 +36,10 @@ void check_job(struct findings *findings, const struct weft_plan *plan, struct w
 bool check_collectives(struct findings *findings, const struct weft_plan *plan,
                        const struct weft_verify_input *input, bool *balanced,
                        struct weft_arena scratch);
-// `graph` is the job, `played` the same with the chosen collectives as transfers.
+// Whether all that sends has a route. `graph` is the job, `played` the same with the chosen
+// collectives as transfers.
+bool check_routed(struct findings *findings, const struct weft_plan *plan,
+                  const struct weft_taskgraph *played, struct weft_arena scratch);
 void check_loads(struct findings *findings, const struct weft_plan *plan,
                  const struct weft_taskgraph *played, struct weft_arena scratch);
 // Every bound but those of any strategy, from the task graph.

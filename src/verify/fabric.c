@@ -287,6 +287,9 @@ static const char *path_fault(const struct weft_fabric *fabric, const uint32_t *
     return loops ? "visits a server twice" : NULL;
 }
 
+// Plans of more servers have routes for the pairs that send alone (docs/plan-format.md).
+#define ALL_PAIRS_SERVERS_MAX 1024u
+
 // The paths of one pair: at least one, each from end to end without a loop, weights that add to 1.
 static void check_pair(struct findings *findings, const struct weft_routes *routes, uint32_t from,
                        uint32_t to, bool *seen)
@@ -294,6 +297,9 @@ static void check_pair(struct findings *findings, const struct weft_routes *rout
     size_t pair = (size_t)from * routes->fabric->server_count + to;
     uint32_t first = routes->pair_first[pair];
     uint32_t end = routes->pair_first[pair + 1];
+    if (first == end && routes->fabric->server_count > ALL_PAIRS_SERVERS_MAX) {
+        return; // whether something is sent is looked at with the job (check_routed)
+    }
     if (first == end) {
         findings_add(findings, "no route from server %u to %u", from, to);
         return;

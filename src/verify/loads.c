@@ -136,6 +136,26 @@ static double weigh_hops(const struct weft_plan *plan, const struct weft_taskgra
     return weight > 0 ? sum / weight : 0;
 }
 
+bool check_routed(struct findings *findings, const struct weft_plan *plan,
+                  const struct weft_taskgraph *played, struct weft_arena scratch)
+{
+    const struct weft_routes *routes = &plan->network.routes;
+    const uint32_t *first_ring = message_rings(plan, played, &scratch);
+    for (uint32_t t = 0; t < played->task_count; t++) {
+        struct message message;
+        for (uint32_t i = 0; message_get(&message, plan, played, first_ring, t, i); i++) {
+            size_t pair = (size_t)message.from * plan->cluster.server_count + message.to;
+            if (message.links == NULL && message.from != message.to &&
+                routes->pair_first[pair] == routes->pair_first[pair + 1]) {
+                findings_add(findings, "no route from server %u to %u, though task %u sends there",
+                             message.from, message.to, t);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 void check_loads(struct findings *findings, const struct weft_plan *plan,
                  const struct weft_taskgraph *played, struct weft_arena scratch)
 {

@@ -52,7 +52,8 @@ static void check_traffic(struct findings *findings, const struct weft_verify_in
         findings_add(findings, "%s", input->why_not_played);
         return;
     }
-    if (!check_collectives(findings, plan, input, &balanced, scratch)) {
+    if (!check_collectives(findings, plan, input, &balanced, scratch) ||
+        !check_routed(findings, plan, played, scratch)) {
         return;
     }
     check_loads(findings, plan, played, scratch);

@@ -192,6 +192,32 @@ static void minmax_splits_over_both_ways_of_a_ring(void **state)
     assert_true(result.bound_seconds <= result.max_link_seconds && result.bound_seconds > 1.499);
 }
 
+// Mutation seen to fail: pairs without demand routed by either method.
+static void pairs_without_demand_have_no_route_among_many_servers(void **state)
+{
+    (void)state;
+    static const uint32_t jumps[] = {1, 32, 1025, 994}; // both ways
+    uint32_t n = WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX + 2;
+    struct weft_arena kept = arena;
+    struct weft_error error;
+    struct weft_fabric fabric = circulant(n, jumps, 4, &kept);
+    double *demand = WEFT_NEW(&kept, double, (size_t)n *n);
+    demand[33] = 1e9; // 0 to 33
+    demand[(size_t)7 * n + 8] = 1e9;
+    struct weft_routes routes[2];
+    struct weft_minmax_result result;
+    struct weft_minmax_options options = {.paths_max = 2, .rounds_max = 20, .unproved = true};
+    const struct weft_environment environment = {
+        .arena = &kept, .scratch = scratch, .error = &error};
+    assert_true(weft_routing_k_shortest(&routes[0], &fabric, 2, demand, &environment));
+    assert_true(weft_routing_minmax(&routes[1], &result, &fabric, demand, &options, &environment));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(weft_routes_path_count(&routes[i], 0, 33), 2);
+        assert_int_equal(weft_routes_path_count(&routes[i], 7, 8), i == 0 ? 2 : 1);
+        assert_int_equal(routes[i].pair_first[(size_t)n * n], i == 0 ? 4 : 3);
+    }
+}
+
 static void routes_do_not_pass_through_servers_that_do_not_forward(void **state)
 {
     (void)state;
@@ -283,6 +309,7 @@ int main(void)
         cmocka_unit_test(shortest_paths_depend_on_the_seed_in_ties_alone),
         cmocka_unit_test(a_split_fabric_is_infeasible_and_says_where),
         cmocka_unit_test(minmax_splits_over_both_ways_of_a_ring),
+        cmocka_unit_test(pairs_without_demand_have_no_route_among_many_servers),
         cmocka_unit_test(routes_do_not_pass_through_servers_that_do_not_forward),
         cmocka_unit_test(loads_add_up_over_rings_and_routes),
     };

@@ -143,7 +143,8 @@ void method_offer_first(struct search *search, struct weft_arena scratch)
 {
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_design paper;
-    if (incumbent_is_empty(search->incumbent) &&
+    bool screened = search->cluster->server_count >= SCREENED_SERVERS_MIN; // it may be far behind
+    if (!screened && incumbent_is_empty(search->incumbent) &&
         method_paper_design(&paper, search, &kept, scratch) > 0) {
         search->paper_score = search_offer(search, &paper, scratch);
         search->paper_known = true;
@@ -218,13 +219,18 @@ bool method_search(struct scored_design *best, const struct search *search, doub
     double finder_share = many ? FINDER_SHARE_MANY : FINDER_SHARE;
     struct search own = *search;
     seed_count += method_paper_design(seeds + seed_count, search, &kept, scratch);
-    seed_count += find_seeds(seeds + seed_count, search, seconds * finder_share, &kept, scratch);
-    seed_count += find_mixed_seeds(seeds + seed_count, MIXED_SEEDS, search, seconds * MIXED_SHARE,
-                                   &kept, scratch);
-    if (many) {
+    bool screened = search->cluster->server_count >= SCREENED_SERVERS_MIN;
+    if (!screened) {
+        seed_count +=
+            find_seeds(seeds + seed_count, search, seconds * finder_share, &kept, scratch);
+        seed_count += find_mixed_seeds(seeds + seed_count, MIXED_SEEDS, search,
+                                       seconds * MIXED_SHARE, &kept, scratch);
+    }
+    if (many && !screened) {
         seed_count += find_ring_seed(seeds + seed_count, search, &kept, scratch);
     }
-    double work_units = seconds * (1 - finder_share - MIXED_SHARE) * WORK_UNITS_PER_S;
+    double searched = screened ? 1 : 1 - finder_share - MIXED_SHARE;
+    double work_units = seconds * searched * WORK_UNITS_PER_S;
     own.paper_units = seconds * WORK_UNITS_PER_S;
     const struct seeds all = {seeds, seed_count};
     return search_run(best, &own, &all, work_units, arena, scratch);

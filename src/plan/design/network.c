@@ -10,7 +10,9 @@
 #include "search.h"
 
 #include "paper.h"
+#include "plan/demand/metrics.h"
 #include "plan/demand/ties.h"
+#include "weft/routing.h"
 
 #include <math.h>
 
@@ -92,7 +94,7 @@ static double *ring_load(const struct weft_ring_set *rings, const struct weft_tr
     return load_bytes;
 }
 
-// Of routes for all pairs; those without demand take one path, without balance.
+// Of routes; pairs without demand take one path, without balance, or none where servers are many.
 static double pair_units(const struct weft_traffic *traffic)
 {
     size_t pairs = (size_t)traffic->server_count * traffic->server_count;
@@ -100,7 +102,8 @@ static double pair_units(const struct weft_traffic *traffic)
     for (size_t i = 0; i < pairs; i++) {
         wanted += traffic->transfer_bytes[i] > 0 ? 1 : 0;
     }
-    return UNITS_PER_PAIR * (double)wanted + UNITS_PER_IDLE_PAIR * (double)pairs;
+    bool all = traffic->server_count <= WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX;
+    return UNITS_PER_PAIR * (double)wanted + (all ? UNITS_PER_IDLE_PAIR * (double)pairs : 0);
 }
 
 bool search_network(struct weft_network *network, double *work_units, const struct search *search,
@@ -127,7 +130,8 @@ bool search_network(struct weft_network *network, double *work_units, const stru
                                               design->paths > 0 ? design->paths : search->paths_max,
                                           .extra_hops = EXTRA_HOPS,
                                           .epsilon = ROUTING_EPSILON,
-                                          .rounds_max = ROUTING_ROUNDS};
+                                          .rounds_max = ROUTING_ROUNDS,
+                                          .unproved = true};
     if (search->choice_count == 0) {
         options.link_base_bytes = ring_load(&rings, search->traffic, &network->fabric, &scratch);
     }
@@ -136,4 +140,24 @@ bool search_network(struct weft_network *network, double *work_units, const stru
     return weft_routing_minmax(
         &network->routes, &result, &network->fabric, search->traffic->transfer_bytes, &options,
         &(struct weft_environment){.arena = arena, .scratch = scratch, .error = &error});
+}
+
+struct score search_screen(const struct search *search, const struct weft_design *design,
+                           struct weft_arena scratch)
+{
+    struct weft_arena results = weft_arena_split(&scratch);
+    struct weft_network network;
+    struct score score = {HUGE_VAL, UNITS_PER_EVENT * search->graph->task_count};
+    if (!search_network(&network, &score.work_units, search, design, &results, scratch)) {
+        return score;
+    }
+    const struct weft_fabric *fabric = &network.fabric;
+    double *load_bytes = WEFT_NEW(&results, double, (size_t)fabric->link_count + 1);
+    struct metrics metrics;
+    metrics_build(&metrics, load_bytes, search->graph, &network, scratch);
+    score.iteration_s = 0;
+    for (uint32_t l = 0; l < fabric->link_count; l++) {
+        score.iteration_s = fmax(score.iteration_s, load_bytes[l] / fabric->links[l].rate_Bps);
+    }
+    return score;
 }

@@ -7,6 +7,12 @@
 
 #include "paper.h"
 
+#include "weft/routing.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
 struct weft_ring_set rings_by_graph_group(const struct weft_ring_set *rings,
                                           const struct weft_taskgraph *graph,
                                           const struct weft_traffic *traffic,
@@ -56,6 +62,44 @@ bool paper_fabric(struct weft_network *network, const struct weft_topology *topo
     return true;
 }
 
+// Adds the neighbors in groups that no ring was laid for, which take the routes of their pairs, to
+// the transfers: where only pairs with demand are routed, they need some.
+static void add_unlaid(double *demand, const struct weft_ring_set *rings,
+                       const struct weft_taskgraph *graph, struct weft_arena scratch)
+{
+    size_t n = graph->server_count;
+    bool *laid = WEFT_NEW(&scratch, bool, (size_t)graph->group_count + 1);
+    for (uint32_t r = 0; r < rings->ring_count; r++) {
+        laid[rings->rings[r].group] = true;
+    }
+    for (uint32_t g = 0; g < graph->group_count; g++) {
+        uint32_t first = graph->group_first[g];
+        uint32_t count = graph->group_first[g + 1] - first;
+        for (uint32_t i = 0; i < count && count > 1 && !laid[g]; i++) {
+            uint32_t from = graph->group_members[first + i];
+            uint32_t to = graph->group_members[first + (i + 1) % count];
+            demand[from * n + to] = fmax(demand[from * n + to], DBL_MIN);
+        }
+    }
+}
+
+bool paper_routes(struct weft_network *network, const struct weft_topology *topology,
+                  const struct search *search, uint32_t paths,
+                  const struct weft_environment *environment)
+{
+    struct weft_environment inner = *environment;
+    struct weft_traffic traffic = *search->traffic;
+    size_t n = traffic.server_count;
+    if (n > WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX) {
+        double *demand = WEFT_NEW_RAW(&inner.scratch, double, n *n);
+        memcpy(demand, traffic.transfer_bytes, n * n * sizeof *demand);
+        add_unlaid(demand, &network->rings, search->graph, inner.scratch);
+        traffic.transfer_bytes = demand;
+    }
+    return weft_topology_routes(&network->routes, topology, &network->fabric, &traffic, paths,
+                                &inner);
+}
+
 bool paper_network(struct weft_network *network, struct weft_topology *topology,
                    const struct search *search, uint32_t paths, struct weft_arena *arena,
                    struct weft_arena scratch)
@@ -64,6 +108,5 @@ bool paper_network(struct weft_network *network, struct weft_topology *topology,
     const struct weft_environment environment = search_environment(search, arena, scratch, &error);
     return paper_topology(topology, search, arena, scratch, &error) &&
            paper_fabric(network, topology, search, arena, scratch, &error) &&
-           weft_topology_routes(&network->routes, topology, &network->fabric, search->traffic,
-                                paths, &environment);
+           paper_routes(network, topology, search, paths, &environment);
 }

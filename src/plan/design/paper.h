@@ -27,6 +27,10 @@ bool paper_topology(struct weft_topology *topology, const struct search *search,
 bool paper_fabric(struct weft_network *network, const struct weft_topology *topology,
                   const struct search *search, struct weft_arena *arena, struct weft_arena scratch,
                   struct weft_error *error) WEFT_MUST_USE;
+// Its routes, with up to `paths` paths a pair. Fails as weft_topology_routes does.
+bool paper_routes(struct weft_network *network, const struct weft_topology *topology,
+                  const struct search *search, uint32_t paths,
+                  const struct weft_environment *environment) WEFT_MUST_USE;
 // All of it, with up to `paths` paths a pair. False where there is none.
 bool paper_network(struct weft_network *network, struct weft_topology *topology,
                    const struct search *search, uint32_t paths, struct weft_arena *arena,

@@ -14,6 +14,9 @@
 #include "templates.h"
 
 #define WORK_UNITS_PER_S 1e9
+// On so many servers a quick evaluation takes long, too: designs are screened by the time of their
+// busiest link before, and the best of them evaluated.
+#define SCREENED_SERVERS_MIN 1025u
 
 struct design_ends;
 struct incumbent;
@@ -83,6 +86,10 @@ struct score search_simulate(const struct search *search, const struct weft_netw
 struct score search_simulate_ties(struct weft_plan_ties *ties, const struct search *search,
                                   const struct weft_network *network, struct weft_arena *arena,
                                   struct weft_arena scratch);
+// Before any evaluation: how long the busiest link of a design takes for all that an iteration puts
+// on it. HUGE_VAL where it does not connect all servers.
+struct score search_screen(const struct search *search, const struct weft_design *design,
+                           struct weft_arena scratch);
 // Builds a design's network: fabric, rings by task graph group, min-max routes of the transfers
 // beside the rings. False when it does not connect all servers.
 bool search_network(struct weft_network *network, double *work_units, const struct search *search,

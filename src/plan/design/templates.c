@@ -21,6 +21,10 @@
 #include <math.h>
 #include <string.h>
 
+// On more servers than these matchings are made by the components of the demand: those of 4,096
+// servers took half a minute a design, and take less than a second so.
+#define MANY_SERVERS 1024u
+
 // ---- families and templates ----
 
 static bool joins(const struct weft_traffic_group *group, const bool *taken)
@@ -183,6 +187,46 @@ static void add_layer(struct builder *builder, const struct family *family, uint
     add_cycle(builder, left, left_count, slot, WEFT_NONE);
 }
 
+// A maximum-weight matching, component by component of the pairs with a weight: pipelines and
+// context rings of a transformer are thousands of small ones. Of equal weights it may choose others
+// than weft_graph_match of all. O(n^2), and O(k^3) a component of k servers.
+static void match_apart(uint32_t *mate, uint32_t n, const int64_t *weights,
+                        struct weft_arena scratch)
+{
+    uint32_t *members = WEFT_NEW_RAW(&scratch, uint32_t, n); // of one component, breadth first
+    bool *found = WEFT_NEW(&scratch, bool, n);
+    for (uint32_t root = 0; root < n; root++) {
+        uint32_t count = 0;
+        if (!found[root]) {
+            found[root] = true;
+            members[count++] = root;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            const int64_t *row = weights + (size_t)members[i] * n;
+            for (uint32_t v = 0; v < n; v++) {
+                if (row[v] > 0 && !found[v]) {
+                    found[v] = true;
+                    members[count++] = v;
+                }
+            }
+        }
+        struct weft_arena work = scratch;
+        int64_t *own = WEFT_NEW_RAW(&work, int64_t, (size_t)count * count + 1);
+        uint32_t *own_mate = WEFT_NEW_RAW(&work, uint32_t, (size_t)count + 1);
+        for (uint32_t i = 0; i < count; i++) {
+            for (uint32_t j = 0; j < count; j++) {
+                own[(size_t)i * count + j] = weights[(size_t)members[i] * n + members[j]];
+            }
+        }
+        if (count > 0) {
+            weft_graph_match(own_mate, count, own, work);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            mate[members[i]] = members[own_mate[i]];
+        }
+    }
+}
+
 // A maximum-weight matching of what demand is left; servers without demand are paired at random.
 static void add_matching(struct builder *builder, uint32_t slot, struct weft_arena scratch)
 {
@@ -203,7 +247,11 @@ static void add_matching(struct builder *builder, uint32_t slot, struct weft_are
         }
     }
     uint32_t *mate = WEFT_NEW_RAW(&scratch, uint32_t, n);
-    weft_graph_match(mate, n, weights, scratch);
+    if (n > MANY_SERVERS) {
+        match_apart(mate, n, weights, scratch);
+    } else {
+        weft_graph_match(mate, n, weights, scratch);
+    }
     uint32_t *order = WEFT_NEW_RAW(&scratch, uint32_t, n);
     uint32_t *single = WEFT_NEW_RAW(&scratch, uint32_t, n);
     uint32_t count = 0;

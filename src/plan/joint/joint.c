@@ -228,7 +228,8 @@ bool coplan_plan_both(struct weft_plan *plan, struct weft_plan_job *job, struct 
     if (!coplan->hybrid && coplan->options->given == NULL && coplan->seconds_left > 0) {
         coplan_refine(coplan, coplan->seconds_left * REFINE_SHARE, scratch);
     }
-    if (coplan->seconds_left > 0) {
+    // Where designs are screened a second search would find the same.
+    if (coplan->seconds_left > 0 && coplan->study.cluster->server_count < SCREENED_SERVERS_MIN) {
         coplan_wire(coplan, coplan->known[0], coplan->seconds_left, scratch);
     }
     if (!coplan->hybrid && coplan->study.cluster->server_count > MANY_SERVERS) {

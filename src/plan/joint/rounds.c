@@ -156,6 +156,10 @@ static bool hand_back(struct start *start, struct coplan *coplan,
 static bool affords_round(const struct coplan *coplan)
 {
     const struct weft_coplan_options *options = coplan->options;
+    if (coplan->study.cluster->server_count >= SCREENED_SERVERS_MIN && coplan->known_count > 0) {
+        return coplan->seconds_left * WORK_UNITS_PER_S >
+               evaluations_least[1] * coplan->known[0]->score.work_units;
+    }
     return coplan->hybrid || coplan->study.cluster->server_count > MANY_SERVERS ||
            options->rounds > 0 || coplan->seconds_left > options->seconds * KEEP_SHARE;
 }
@@ -165,7 +169,8 @@ static bool run_start(struct coplan *coplan, struct start start, struct weft_are
                       struct weft_error *error)
 {
     bool many = coplan->study.cluster->server_count > MANY_SERVERS;
-    uint32_t patience = many ? PATIENCE_MANY : PATIENCE;
+    bool screened = coplan->study.cluster->server_count >= SCREENED_SERVERS_MIN;
+    uint32_t patience = many && !screened ? PATIENCE_MANY : PATIENCE;
     uint32_t rounds = coplan->options->rounds > 0 ? coplan->options->rounds : ROUNDS_MAX;
     double best_s = start.from != NULL ? start.from->score.iteration_s : HUGE_VAL;
     uint32_t idle = 0;

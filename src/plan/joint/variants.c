@@ -15,9 +15,9 @@
 
 // Effort for each second that is wanted: two cores are done in about that second.
 #define EFFORT_RATIO 2.0
-// Larger clusters are not simulated while a hybrid strategy is looked for: one design of 4,096
-// servers takes minutes to route and to play.
-#define HYBRID_SERVERS_MAX 1024u
+// Larger clusters are not simulated while a hybrid strategy is looked for: beyond, n^2 bytes of
+// demand, once for each strategy known, take more than 4 GB.
+#define HYBRID_SERVERS_MAX 4096u
 
 // ---- what all come to ----
 

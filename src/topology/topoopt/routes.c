@@ -146,6 +146,7 @@ struct sources {
     const double *demand;
     const struct coins *coins;
     uint32_t coin_count;
+    bool all_pairs;  // else those with demand
     uint32_t *nodes; // room for the nodes of a path
     uint32_t *links;
 };
@@ -187,7 +188,7 @@ static void add_all(struct table *table, const struct sources *sources)
     uint32_t n = sources->shortest->fabric->server_count;
     for (uint32_t s = 0; s < n; s++) {
         for (uint32_t t = 0; t < n; t++) {
-            if (s != t) {
+            if (s != t && (sources->all_pairs || sources->demand[(size_t)s * n + t] > 0)) {
                 add_pair(table, sources, s, t);
             }
         }
@@ -226,7 +227,8 @@ bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology
     double *none = traffic == NULL ? WEFT_NEW(&scratch, double, (size_t)n *n) : NULL;
     struct weft_routes shortest;
     struct sources sources = {.shortest = &shortest,
-                              .demand = traffic == NULL ? none : traffic->transfer_bytes};
+                              .demand = traffic == NULL ? none : traffic->transfer_bytes,
+                              .all_pairs = n <= WEFT_ROUTING_ALL_PAIRS_SERVERS_MAX};
     // What is kept grows in `scratch`; callees have `work` for what is not.
     struct weft_arena work = weft_arena_split(&scratch);
     if (!weft_routing_k_shortest(
@@ -252,8 +254,8 @@ bool weft_topology_routes(struct weft_routes *routes, const struct weft_topology
     uint32_t *nodes = WEFT_NEW_RAW(&scratch, uint32_t, table.node_count + 1);
     table = (struct table){.first = first, .nodes = nodes};
     add_all(&table, &sources);
-    return weft_routes_build_table(
-        routes, fabric,
-        &(struct weft_route_table){(uint32_t)table.path_count, first, nodes, NULL, false}, arena,
-        work, error);
+    return weft_routes_build_table(routes, fabric,
+                                   &(struct weft_route_table){(uint32_t)table.path_count, first,
+                                                              nodes, NULL, !sources.all_pairs},
+                                   arena, work, error);
 }
