@@ -92,6 +92,7 @@ enum weft_routes_kind {
 enum weft_spread {
     WEFT_SPREAD_PICK,  // one path, by hash of the flow (ECMP)
     WEFT_SPREAD_SPLIT, // divided over the paths by their weights
+    WEFT_SPREAD_NICS, // divided over its server's NICs, each share on one path, by hash: TREE alone
 };
 
 // SCALE_UP: the fabrics of the NICs that lie inside this one, one a plane, and where they lie.
@@ -146,7 +147,14 @@ void weft_routes_tour(uint32_t *order, uint32_t count, const uint16_t *hops, uin
 // a flow's number will do. O(1); TABLE: O(paths of the pair).
 uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint32_t to,
                           uint64_t hash);
-// The same where no weights decide: one of `count` equal choices, count > 0. O(1).
+// Messages that a transfer is by the spread, 0 without a route; and the path of one of them, by
+// hash unless under SPLIT. O(1), as pick.
+uint32_t weft_routes_part_count(const struct weft_routes *routes, uint32_t from, uint32_t to);
+uint32_t weft_routes_part(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                          uint32_t part, uint64_t hash);
+// NICS from now on, if the routes are a tree's and servers have several NICs.
+void weft_routes_divide_by_nics(struct weft_routes *routes);
+// The same as pick where no weights decide: one of `count` equal choices, count > 0. O(1).
 uint32_t weft_routes_pick_equal(uint32_t count, uint64_t hash);
 // Routes of a fabric with one switch, the node after the servers, that joins every server both
 // ways. Fails with INPUT if it is none. O(n).
@@ -437,16 +445,14 @@ struct weft_nest {
     const uint32_t *set_count;     // per level
     const uint32_t *const *set_of; // [0]: per server its set; [l]: per set of level l - 1
 };
-// The sets of a fabric with switches: a level's are what stays joined when all switches further
-// from servers are taken away; a level that joins no more than the one below is left out. Sets are
-// counted by their smallest server. Fails with INPUT where there are no switches, with INFEASIBLE
-// as weft_fabric_check_connected. As that in time.
+// The sets of a fabric with switches: a level's are what stays joined without all switches further
+// from servers; one that joins no more than the one below is left out. Sets are counted by their
+// smallest server. Fails with INPUT without switches, and as weft_fabric_check_connected.
 bool weft_fabric_nest(struct weft_nest *nest, const struct weft_fabric *fabric,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 
-// Which servers are near each other on every rail, the fabric that NICs of one number share: tiers
-// of sets within sets, each rail's by itself.
+// Which servers are near each other on each rail: tiers of sets within sets.
 #define WEFT_RAIL_TIERS_MAX 2u
 struct weft_rails {
     uint32_t server_count;
@@ -456,19 +462,17 @@ struct weft_rails {
     // [tier][server * nic_count + NIC]: its set, which only NICs of its rail are compared with.
     const uint32_t *set_of[WEFT_RAIL_TIERS_MAX];
 };
-// Those of a network that a builder of reference fabrics made, with switches: of accelerators (each
-// NIC by where it is plugged in), or of servers, all of whose NICs then stand where the server
-// does. O(NICs + levels * links).
+// Those of a reference fabric with switches: of accelerators (each NIC by where it is plugged in),
+// or of servers, whose NICs all stand where the server does. O(NICs + levels * links).
 void weft_fabric_rails(struct weft_rails *rails, const struct weft_network *network,
                        uint32_t nic_count, struct weft_arena *arena, struct weft_arena scratch);
-// Puts some servers in an order that keeps those of a set of rail 0 together on every tier, so that
-// a ring in that order leaves each set once: no ring can do with less. Where rails are wired alike,
-// as all but Fat-trees' are, that holds for every rail. O(tiers * NICs).
+// Puts some servers in an order that keeps those of a set of rail 0 together on every tier: a ring
+// in that order leaves each set once, the least; on every rail where all are wired alike, as all
+// but Fat-trees' are. O(tiers * NICs).
 void weft_fabric_order_rails(uint32_t *servers, uint32_t count, const struct weft_rails *rails,
                              struct weft_arena scratch);
-// Of rings over these servers in this order, one a rail, NIC k to NIC k: hops that lead from one
-// set of a tier to another, all rails together; and the least that any order has, one for each set
-// that the servers stand in where they stand in several. O(tiers * NICs).
+// Of rings over these servers in this order, one a rail: hops that lead from one set of a tier to
+// another, all rails together; and the least, one for each set, if several. O(tiers * NICs).
 struct weft_rail_crossings {
     uint64_t hop_count; // of all rings
     uint64_t crossings[WEFT_RAIL_TIERS_MAX];
@@ -478,8 +482,8 @@ void weft_fabric_cross_rails(struct weft_rail_crossings *crossings, const uint32
                              uint32_t count, const struct weft_rails *rails,
                              struct weft_arena scratch);
 
-// Blocks of servers that are few hops from each other, each next to the one before. Servers of
-// block b are servers[first[b] .. first[b + 1] - 1], ascending.
+// Blocks of servers few hops apart: those of b are servers[first[b] .. first[b + 1] - 1],
+// ascending.
 struct weft_blocks {
     uint32_t count;
     uint32_t size; // of the smallest
@@ -488,20 +492,19 @@ struct weft_blocks {
     double mean_hops_inside; // between two of one block; 0 = blocks of one
     double mean_hops;        // between any two
 };
-// n / size blocks of at least `size` servers each, alike but for one, of a fabric without switches:
-// grown one after another, then servers swapped while that shortens the hops within blocks. Fails
-// with INPUT where there are switches, fewer servers than `size` or more than 8192, with INFEASIBLE
-// as weft_fabric_check_connected. O(n^2) a pass of swaps, 16 at most.
+// n / size blocks of at least `size` servers each, of a fabric without switches: grown one after
+// another, then servers swapped while that shortens the hops within blocks. Fails with INPUT where
+// there are switches, fewer servers than `size` or more than 8192, with INFEASIBLE as
+// weft_fabric_check_connected. O(n^2) a pass of swaps, 16 at most.
 bool weft_fabric_blocks(struct weft_blocks *blocks, const struct weft_fabric *fabric, uint32_t size,
                         struct weft_arena *arena, struct weft_arena scratch,
                         struct weft_error *error) WEFT_MUST_USE;
 
 // ---- links that can hold nobody back ----
 
-// Of a fabric whose switches are joined as trees, servers at their ends: a path rises from its
-// server and falls to the other. A link that does not bind has room for all that the NICs on one
-// side of it send, or those on the other receive, whatever they do; rates of flows are the same
-// without it.
+// Of switches that are joined as trees, servers at their ends: a path rises from its server and
+// falls to the other. A link that does not bind has room for all that the NICs on one side of it
+// send, or those on the other receive; rates of flows are the same without it.
 struct weft_hose {
     const bool *binds; // per link: may hold somebody back; NICs (a server's links) always may
     const bool *rises; // per link: leaves a server, or leads towards the root of its tree

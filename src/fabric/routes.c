@@ -418,3 +418,43 @@ uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint3
     }
     return index;
 }
+
+// ---- transfers ----
+
+uint32_t weft_routes_part_count(const struct weft_routes *routes, uint32_t from, uint32_t to)
+{
+    uint32_t count = weft_routes_path_count(routes, from, to);
+    switch (routes->spread) {
+    case WEFT_SPREAD_PICK:
+        return count > 0 ? 1 : 0;
+    case WEFT_SPREAD_NICS:
+        return count > 0 ? routes->shape[TREE_RAILS] : 0;
+    case WEFT_SPREAD_SPLIT:
+        break;
+    }
+    return count;
+}
+
+// A NIC's paths of a tree stand together (tree_path).
+uint32_t weft_routes_part(const struct weft_routes *routes, uint32_t from, uint32_t to,
+                          uint32_t part, uint64_t hash)
+{
+    switch (routes->spread) {
+    case WEFT_SPREAD_PICK:
+        return weft_routes_pick(routes, from, to, hash);
+    case WEFT_SPREAD_NICS: {
+        uint32_t own = weft_routes_path_count(routes, from, to) / routes->shape[TREE_RAILS];
+        return part * own + weft_routes_pick_equal(own, hash ^ weft_hash(part));
+    }
+    case WEFT_SPREAD_SPLIT:
+        break;
+    }
+    return part;
+}
+
+void weft_routes_divide_by_nics(struct weft_routes *routes)
+{
+    if (routes->kind == WEFT_ROUTES_TREE && routes->shape[TREE_RAILS] > 1) {
+        routes->spread = WEFT_SPREAD_NICS;
+    }
+}

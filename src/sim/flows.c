@@ -53,7 +53,7 @@ static bool check_flows(const struct weft_flow_list *flows, const struct weft_fa
                              "flow %u: no route from server %u to server %u; join them by links", i,
                              from, to);
         }
-        total += routes->spread == WEFT_SPREAD_PICK ? 1 : count;
+        total += from == to ? 1 : weft_routes_part_count(routes, from, to);
     }
     if (total * routes->hop_max > UINT32_MAX / 2) {
         return weft_fail(error, WEFT_INPUT, "%u flows are more than one run holds; split the list",

@@ -73,8 +73,7 @@ uint32_t weft_simnet_path_count(const struct weft_simnet *net, uint32_t from, ui
     if (net->circuits != NULL) {
         return 1;
     }
-    uint32_t count = weft_routes_path_count(net->routes, from, to);
-    return count > 0 && net->routes->spread == WEFT_SPREAD_PICK ? 1 : count;
+    return weft_routes_part_count(net->routes, from, to);
 }
 
 struct weft_simnet_path weft_simnet_open_path(struct weft_simnet *net, uint32_t from, uint32_t to,
@@ -83,14 +82,14 @@ struct weft_simnet_path weft_simnet_open_path(struct weft_simnet *net, uint32_t 
     if (net->circuits != NULL) {
         return (struct weft_simnet_path){sim_circuits_pair(net, from, to), 1};
     }
-    bool pick = net->routes->spread == WEFT_SPREAD_PICK;
-    if (pick) {
-        index = weft_routes_pick(net->routes, from, to, hash);
-    }
+    const struct weft_routes *routes = net->routes;
     double weight = 1;
-    uint32_t hop_count = weft_routes_path(net->routes, from, to, index, net->links, &weight);
-    return (struct weft_simnet_path){weft_simnet_open(net, net->links, hop_count, job),
-                                     pick ? 1 : weight};
+    uint32_t hop_count = weft_routes_path(
+        routes, from, to, weft_routes_part(routes, from, to, index, hash), net->links, &weight);
+    double share = routes->spread == WEFT_SPREAD_SPLIT
+                       ? weight
+                       : 1.0 / weft_routes_part_count(routes, from, to);
+    return (struct weft_simnet_path){weft_simnet_open(net, net->links, hop_count, job), share};
 }
 
 void weft_simnet_close_path(struct weft_simnet *net, struct weft_simnet_path path)
@@ -143,7 +142,7 @@ static void offer_paths(struct weft_simnet *net, const uint32_t *links, uint32_t
     }
 }
 
-// Acknowledgements take the path that a flow of this owner would.
+// Acknowledgements take the path that a flow of this owner would, from the NIC that it leaves by.
 static void start_packets(struct weft_simnet *net, uint32_t class_id, double wire_bytes,
                           uint32_t owner, uint32_t job)
 {
@@ -153,7 +152,10 @@ static void start_packets(struct weft_simnet *net, uint32_t class_id, double wir
     uint32_t back_count = 0;
     uint64_t hash = weft_hash(net->options->seed ^ weft_hash(owner));
     if (weft_routes_path_count(net->routes, to, from) > 0) {
-        uint32_t index = weft_routes_pick(net->routes, to, from, hash);
+        bool by_nics = net->routes->spread == WEFT_SPREAD_NICS;
+        uint32_t nic = path->path[0] - net->fabric->first[from];
+        uint32_t index = by_nics ? weft_routes_part(net->routes, to, from, nic, hash)
+                                 : weft_routes_pick(net->routes, to, from, hash);
         back_count = weft_routes_path(net->routes, to, from, index, net->back, NULL);
     }
     if (net->packets.sprays.flows != NULL && net->routes->spread == WEFT_SPREAD_PICK) {

@@ -22,10 +22,9 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
 void weft_simnet_init_joined(struct weft_simnet *net, const double *capacity_Bps,
                              uint32_t link_count, const struct weft_active_room *room,
                              struct weft_arena *arena);
-// How many paths a transfer of this pair takes: 1 under PICK, all its paths under SPLIT. 0: no
-// route.
+// How many paths a transfer of this pair takes (weft_routes_part_count). 0: no route.
 uint32_t weft_simnet_path_count(const struct weft_simnet *net, uint32_t from, uint32_t to);
-// Holds the index-th (< path_count) of them. `hash` chooses the path under PICK.
+// Holds the index-th (< path_count) of them. `hash` chooses the path under PICK and NICS.
 struct weft_simnet_path weft_simnet_open_path(struct weft_simnet *net, uint32_t from, uint32_t to,
                                               uint32_t index, uint64_t hash, uint32_t job);
 // Lets go of it.

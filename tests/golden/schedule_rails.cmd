@@ -53,7 +53,7 @@ cat > topo.xml <<'END'
 <nic><net name="a" dev="0" speed="1600000"/><net name="b" dev="1" speed="1600000"/></nic>
 </cpu></system>
 END
-weft schedule none.yaml --cluster topo.xml --servers 64 | head -n 1
+weft schedule none.yaml --cluster topo.xml --servers 64 --host-rate 0 | head -n 1
 try weft schedule none.yaml --cluster topo.xml
 # The trace's switches are too small for more servers; the command's are not.
 sed 's/radix: 32/radix: 4/' two.yaml > small.yaml

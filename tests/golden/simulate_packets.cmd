@@ -62,3 +62,9 @@ for options in "--spray 4" "--parts 2" --persistent "--series s.csv" "--lossless
 done
 weft simulate "$job" --rate 400Gbps --engine packet --skip
 weft simulate permutation:1MB:1 --servers 8 --rate 100Gbps --skip
+# Servers of several NICs on rails send by all of them, unless a path for each message is asked for.
+for balance in "" "--balance hash" "--spray 4"; do
+    weft simulate $EXAMPLES/jobs/resnet50_16.fbuf --fabric rail-only --degree 4 --rate 25Gbps \
+        --engine packet --preset plain --mtu 4160 $balance --json |
+        grep -E '"(balance|iteration_s)"'
+done

@@ -390,6 +390,53 @@ static void a_shared_nic_is_reached_over_a_host_link(void **state)
     assert_true(close_to(up_Bps, 800 * GBPS));
 }
 
+// Shares leave by a NIC each and come in by one each where rails do not meet; a hash moves them
+// over spines alone. Mutations that made this fail: rails as the fastest digit; one hash for all
+// NICs.
+static void transfers_are_divided_over_nics(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"leaf-spine", "rail-only", "dual-plane", "clos"};
+    struct weft_fabric_options options = {.radix = 8};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct weft_cluster cluster = cluster_of(24, 4, 100 * GBPS);
+        struct weft_network network;
+        cluster.balance = WEFT_BALANCE_HASH;
+        if (!weft_fabric_build_named(
+                &network, names[i], &cluster, i == 1 ? NULL : &options,
+                &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error})) {
+            fail_msg("%s: %s", names[i], error.message);
+        }
+        assert_int_equal(weft_routes_part_count(&network.routes, 1, 17), 1);
+        weft_routes_divide_by_nics(&network.routes);
+        uint32_t nics = network.fabric.first[2] - network.fabric.first[1];
+        uint32_t others = 0;
+        assert_int_equal(weft_routes_part_count(&network.routes, 1, 17), nics);
+        for (uint32_t to = 0; to < 24; to += 17) { // below the same leaves, and below others
+            for (uint32_t nic = 0; nic < nics; nic++) {
+                uint32_t links[8];
+                uint32_t path = weft_routes_part(&network.routes, 1, to, nic, 5);
+                uint32_t hops = weft_routes_path(&network.routes, 1, to, path, links, NULL);
+                assert_int_equal(links[0], network.fabric.first[1] + nic);
+                assert_int_equal(network.fabric.links[links[hops - 1]].to, to);
+                for (uint64_t hash = 6; hash < 30; hash++) {
+                    uint32_t moved = weft_routes_part(&network.routes, 1, to, nic, hash);
+                    others += moved != path;
+                }
+            }
+        }
+        // Every NIC draws for itself: not all of them the same spine.
+        uint32_t own = weft_routes_path_count(&network.routes, 1, 17) / nics;
+        uint32_t alike = 0;
+        for (uint64_t hash = 0; nics > 1 && own > 1 && hash < 30; hash++) {
+            alike += weft_routes_part(&network.routes, 1, 17, 0, hash) % own ==
+                     weft_routes_part(&network.routes, 1, 17, 1, hash) % own;
+        }
+        assert_true(alike < 30);
+        assert_int_equal(others > 0, own > 1);
+    }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, tear_down)
 
 int main(void)
@@ -406,6 +453,7 @@ int main(void)
         CASE(cost_equivalent_spends_the_budget),
         CASE(every_fabric_has_a_name),
         CASE(host_links_limit_the_servers_alone),
+        CASE(transfers_are_divided_over_nics),
         CASE(a_shared_nic_is_reached_over_a_host_link),
     };
     return cmocka_run_group_tests_name("reference", tests, NULL, NULL);

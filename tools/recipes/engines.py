@@ -218,11 +218,12 @@ BOUGHT = ("ideal fat-tree oversubscribed leaf-spine rail-only clos expander toru
           "ring").split()
 NEWCOMER = [("gpt3-13b", 16, "tp=8,zero=2,micro=2", BOUGHT),
             ("llama3-70b", 64, "tp=2,pp=4,cp=4,dp=16,chunks=11,micro=1,zero=1,order=tcdp",
-             ["ideal", "torus-3d"])]
+             ["ideal", "leaf-spine", "rail-only", "torus-3d"])]
 
 
 @table("packet-newcomer", "docs/packet-engine.md", "long",
-       "model | fabric | estimate | played | its file | by hash | packets | beside that | CPU s",
+       "model | fabric | estimate | played | its file | as packets go | packets | "
+       "beside that | CPU s",
        "weft strategy MODEL examples/clusters/128x8-400g.yaml --servers N --fabric F --strategy S; "
        "weft plan, weft export; weft simulate JOB.fbuf --fabric F --engine packet --preset plain "
        "--mtu 4160 --skip --ecn-kmin 1MB --buffer 16MB", free=["CPU s"])
@@ -239,8 +240,9 @@ def packet_newcomer(tool):
             told = tool.weft("strategy", model, *where, "--fabric", fabric, "--strategy", strategy)
             play = ("simulate", f"{folder}/job.fbuf", *where, "--fabric", fabric)
             flow = tool.weft(*play)
-            one_path = fabric in ("ideal", "torus-2d", "torus-3d", "ring")
-            hashed = flow if one_path else tool.weft(*play, "--balance", "hash")
+            # One path a pair, or one a NIC: there even comes to what packets do.
+            even = fabric in "ideal torus-2d torus-3d ring leaf-spine rail-only".split()
+            hashed = flow if even else tool.weft(*play, "--balance", "hash")
             packets = tool.weft(*play, "--engine", "packet", "--preset", "plain", "--mtu", 4160,
                                 "--skip", *PORTS)
         off = 100 * (packets["iteration_s"] / hashed["iteration_s"] - 1)

@@ -33,7 +33,9 @@ static void print_headline(struct cli *cli, const struct weft_simulate_result *r
     }
     cli_say(cli, "%u servers, %u links, %s a port%s\n", fabric->server_count / result->accelerators,
             fabric->link_count, weft_show_rate(unit, result->cluster.rate_Bps),
-            hashed ? ", balance hash" : "");
+            result->network->routes.spread == WEFT_SPREAD_NICS ? ", a path by hash from each NIC"
+            : hashed                                           ? ", balance hash"
+                                                               : "");
 }
 
 // The links that lost the most packets.

@@ -73,7 +73,9 @@ static json_t *begin(const struct weft_simulate_result *result)
         weft_set_count(object, "accelerators", fabric->server_count);
     }
     weft_set_count(object, "links", fabric->link_count);
-    weft_set_text(object, "balance", weft_balance_words[result->cluster.balance]);
+    bool by_nics = result->network->routes.spread == WEFT_SPREAD_NICS;
+    weft_set_text(object, "balance",
+                  by_nics ? "nics" : weft_balance_words[result->cluster.balance]);
     weft_set_count(object, "flows", result->sim.flow_count);
     weft_set_text(object, "engine", is_packet(result) ? "packet" : "flow");
     weft_set_truth(object, "folded", result->sim.folded);

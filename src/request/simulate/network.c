@@ -69,11 +69,23 @@ static bool check_balance(const struct simulation *simulation)
 {
     const struct weft_request_hardware *hardware = &simulation->request->hardware;
     bool states = hardware->balance_given || simulation->request->scale_up.accelerators < 2;
-    return simulation->options.engine != WEFT_ENGINE_PACKET || !states ||
+    return !weft_request_plays_packets(&simulation->request->packets) || !states ||
            simulation->cluster.balance == WEFT_BALANCE_HASH ||
            weft_fail(simulation->environment->base.error, WEFT_USAGE,
                      "{balance=even} divides a fluid; packets are divided by {spray=16}, with "
                      "{balance=hash}");
+}
+
+// Packets of a server with several NICs leave by all of them, as those of a library's channels do,
+// unless a balance is stated or every packet draws a path.
+static void divide_by_nics(struct simulation *simulation)
+{
+    const struct weft_simulate_request *request = simulation->request;
+    if (weft_request_plays_packets(&request->packets) && !request->one_port &&
+        request->scale_up.accelerators < 2 && !simulation->cluster.balance_stated &&
+        !request->packets.spray.paths.given) {
+        weft_routes_divide_by_nics(&simulation->network->routes);
+    }
 }
 
 bool simulation_build_network(struct simulation *simulation, uint32_t server_count)
@@ -100,5 +112,6 @@ bool simulation_build_network(struct simulation *simulation, uint32_t server_cou
                                 simulation->environment)) {
         return false;
     }
+    divide_by_nics(simulation);
     return check_balance(simulation);
 }

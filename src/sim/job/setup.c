@@ -38,9 +38,7 @@ static bool count_paths(uint32_t *count, const struct weft_routes *routes, uint3
         uint32_t hops = weft_routes_hop_count(routes, from, to, i);
         needs->hop_max = hops > needs->hop_max ? hops : needs->hop_max;
     }
-    if (routes->spread == WEFT_SPREAD_PICK && *count > 1) {
-        *count = 1;
-    }
+    *count = from == to ? 0 : weft_routes_part_count(routes, from, to);
     return true;
 }
 
