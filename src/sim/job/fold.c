@@ -15,6 +15,8 @@
 
 #include "executor.h"
 
+#include "weft/base/sets.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +28,7 @@
 
 struct hop {
     uint32_t ring;
-    uint32_t index;  // in its ring
-    uint32_t parent; // of the union-find; the smallest of a component is its root
+    uint32_t index; // in its ring
     uint64_t color;
 };
 
@@ -36,9 +37,10 @@ struct folding {
     const struct weft_sim_job *job;
     struct hop *hops; // of rings with links of their own
     uint32_t hop_count;
-    uint32_t *holder;     // per link: some hop on it, or WEFT_NONE
-    bool *shared;         // per link: something else may come by
-    uint64_t *link_color; // per link
+    struct weft_sets components; // of hops
+    uint32_t *holder;            // per link: some hop on it, or WEFT_NONE
+    bool *shared;                // per link: something else may come by
+    uint64_t *link_color;        // per link
     uint64_t *link_sum;
     bool *plays; // per hop that is a root: its component
 };
@@ -129,15 +131,6 @@ static void find_shared(struct folding *own, const struct weft_routes *routes,
 
 // ---- components ----
 
-static uint32_t find_root(struct hop *hops, uint32_t hop)
-{
-    while (hops[hop].parent != hop) {
-        hops[hop].parent = hops[hops[hop].parent].parent;
-        hop = hops[hop].parent;
-    }
-    return hop;
-}
-
 static void list_hops(struct folding *own, struct weft_arena *arena)
 {
     const struct weft_ring_set *rings = &own->job->rings;
@@ -156,18 +149,17 @@ static void list_hops(struct folding *own, struct weft_arena *arena)
     for (uint32_t r = 0; r < rings->ring_count; r++) {
         uint32_t count = has_links(&rings->rings[r]) ? rings->rings[r].member_count : 0;
         for (uint32_t i = 0; i < count; i++, own->hop_count++) {
-            own->hops[own->hop_count] = (struct hop){r, i, own->hop_count, 0};
+            own->hops[own->hop_count] = (struct hop){r, i, 0};
         }
     }
+    own->components = weft_sets_build(own->hop_count, arena);
     for (uint32_t h = 0; h < own->hop_count; h++) {
         uint32_t count;
         const uint32_t *on = hop_links(own, &own->hops[h], &count);
         for (uint32_t i = 0; i < count; i++) {
             uint32_t *holder = &own->holder[on[i]];
             *holder = *holder == WEFT_NONE ? h : *holder;
-            uint32_t a = find_root(own->hops, *holder);
-            uint32_t b = find_root(own->hops, h);
-            own->hops[a > b ? a : b].parent = a > b ? b : a;
+            weft_sets_join(&own->components, *holder, h);
         }
     }
 }
@@ -254,7 +246,7 @@ static bool choose(struct folding *own, struct weft_arena scratch)
         uint32_t links;
         const uint32_t *on = hop_links(own, &own->hops[h], &links);
         for (uint32_t i = 0; i < links; i++) {
-            own->plays[find_root(own->hops, h)] |= own->shared[on[i]];
+            own->plays[weft_sets_find(&own->components, h)] |= own->shared[on[i]];
         }
     }
     // A component is taken as a whole; what it shows counts from its first hop on.
@@ -262,7 +254,7 @@ static bool choose(struct folding *own, struct weft_arena scratch)
     for (uint32_t h = 0; h < own->hop_count; h++) {
         const uint64_t *at =
             bsearch(&own->hops[h].color, colors, count, sizeof *colors, compare_colors);
-        own->plays[find_root(own->hops, h)] |= !seen[at - colors];
+        own->plays[weft_sets_find(&own->components, h)] |= !seen[at - colors];
         seen[at - colors] = true;
     }
     return true;
@@ -271,7 +263,7 @@ static bool choose(struct folding *own, struct weft_arena scratch)
 // ---- folded rings ----
 
 // The ring of the hops that are played; those of this ring begin at hops[first].
-static void fold_ring(struct weft_ring *ring, const struct folding *own, uint32_t first,
+static void fold_ring(struct weft_ring *ring, struct folding *own, uint32_t first,
                       struct weft_arena *arena)
 {
     struct weft_ring whole = *ring;
@@ -287,7 +279,7 @@ static void fold_ring(struct weft_ring *ring, const struct folding *own, uint32_
     for (uint32_t i = 0; i < n; i++) {
         uint32_t on_count;
         const uint32_t *on = hop_links(own, &own->hops[first + i], &on_count);
-        if (!own->plays[find_root(own->hops, first + i)]) {
+        if (!own->plays[weft_sets_find(&own->components, first + i)]) {
             memcpy(hidden + hidden_count, on, on_count * sizeof *on);
             hidden_count += on_count;
             continue;
