@@ -136,6 +136,8 @@ void weft_task_connect(struct weft_task *tasks, uint32_t task_count, const uint3
 bool weft_taskgraph_build(struct weft_taskgraph *graph, const struct weft_taskgraph_draft *draft,
                           struct weft_arena *arena, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
+// A task as a builder would hand it over again; its lists are the graph's. O(1).
+struct weft_task weft_taskgraph_task(const struct weft_taskgraph *graph, uint32_t task);
 // Tasks in topological order into order[task_count]: Kahn's algorithm (CACM 1962), first in first
 // out, beginning with the tasks that wait for none by index. O(tasks + edges).
 void weft_taskgraph_order(const struct weft_taskgraph *graph, uint32_t *order,

@@ -323,6 +323,8 @@ CASES += [
     Case("flows-scale-up", "simulate", "alltoall:1MB --servers 4 --rate 10Gbps --accelerators 4"
          " --scale-up-rate 99Gbps --json",
          only=("accelerators", "scale-up-rate", "scale-up-latency")),
+    Case("job-scale-up", "simulate", JOB + " --accelerators 3 --scale-up-rate 99Gbps --json",
+         only=("accelerators", "scale-up-rate", "scale-up-latency")),
     Case("job-recorded", "simulate", JOB + " --trace t.pftrace --snapshot snap.json",
          only=("every", "job-name")),
 ]

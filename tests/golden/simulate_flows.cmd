@@ -64,7 +64,6 @@ try weft simulate allreduce:1GB --servers 24 --rate 400Gbps --accelerators 8 --d
 try weft simulate allreduce:1GB --servers 24 --rate 400Gbps --accelerators 8 --fabric mesh \
     --scale-up-rate 450GB/s
 try weft simulate alltoall:1MB --servers 24 --rate 400Gbps --one-port
-try weft simulate job.fbuf --rate 400Gbps --accelerators 8
 # All-to-all through one switch: every port is busy for N-1 flows.
 try weft simulate alltoall:1MB --fabric single-switch --servers 64 --rate 400Gbps \
     --latency 500ns --json

@@ -73,8 +73,8 @@ struct weft_simulate_request {
     const char *plan_path;
     const char *topology_path;             // tiers of a Fat-tree (htsim)
     struct weft_fabric_options shape;      // radix and oversubscription
-    struct weft_request_scale_up scale_up; // of patterns alone
-    bool one_port; // of collectives among them: one ring over all ranks in order
+    struct weft_request_scale_up scale_up; // of patterns and files of jobs
+    bool one_port; // of collectives among patterns: one ring over all ranks in order
     enum weft_simulate_algorithm algorithm; // of collectives among them
     struct weft_request_hardware hardware;
     struct weft_request_trace trace;
@@ -105,8 +105,9 @@ enum weft_simulate_kind {
 };
 
 struct weft_simulated_job {
-    const char *name; // its file, or the plan's model
-    uint32_t server_count;
+    const char *name;    // its file, or the plan's model
+    uint32_t rank_count; // its graph's servers; more than server_count where they are accelerators
+    uint32_t server_count; // that it takes
     uint32_t first_server;
     uint64_t iteration_ps; // of several: their mean
     uint64_t p99_ps;       // of several; else 0

@@ -119,30 +119,42 @@ static void print_flows(struct cli *cli, const struct weft_simulate_result *resu
     print_last_lines(cli, result);
 }
 
-// A row for each job; the percentile has a column only where jobs have several iterations.
+// A row for each job. Ranks have a column only where they are accelerators, the percentile where
+// jobs have several iterations.
 static void print_jobs(struct cli *cli, const struct weft_simulate_result *result)
 {
-    static const struct weft_table_column columns[] = {
-        {"job", WEFT_ALIGN_LEFT},
-        {"servers", WEFT_ALIGN_RIGHT},
-        {"first", WEFT_ALIGN_RIGHT},
-        {"iteration", WEFT_ALIGN_RIGHT},
-        {"99th percentile", WEFT_ALIGN_RIGHT},
-    };
-    enum { COLUMNS = sizeof columns / sizeof columns[0] };
-    uint32_t shown = repeats(result) ? COLUMNS : COLUMNS - 1;
+    enum { COLUMNS_MAX = 6 };
+    struct weft_table_column columns[COLUMNS_MAX];
+    static const char *const titles[COLUMNS_MAX] = {"job",   "ranks",     "servers",
+                                                    "first", "iteration", "99th percentile"};
+    const bool shows[COLUMNS_MAX] = {true, result->accelerators > 1, true, true,
+                                     true, repeats(result)};
+    uint32_t shown = 0;
+    for (uint32_t c = 0; c < COLUMNS_MAX; c++) {
+        if (shows[c]) {
+            columns[shown++] =
+                (struct weft_table_column){titles[c], c == 0 ? WEFT_ALIGN_LEFT : WEFT_ALIGN_RIGHT};
+        }
+    }
     struct weft_arena *arena = &cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)result->job_count *COLUMNS);
-    char unit[WEFT_UNIT_TEXT];
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)result->job_count *shown);
+    uint32_t at = 0;
     for (uint32_t j = 0; j < result->job_count; j++) {
         const struct weft_simulated_job *job = &result->jobs[j];
-        const char **row = cells + (size_t)j * shown;
-        row[0] = job->name;
-        row[1] = weft_arena_format(arena, "%u", job->server_count);
-        row[2] = weft_arena_format(arena, "%u", job->first_server);
-        row[3] = weft_arena_format(arena, "%s", weft_show_time(unit, job->iteration_ps));
-        if (repeats(result)) {
-            row[4] = weft_arena_format(arena, "%s", weft_show_time(unit, job->p99_ps));
+        char iteration[WEFT_UNIT_TEXT];
+        char p99[WEFT_UNIT_TEXT];
+        const char *const row[COLUMNS_MAX] = {
+            job->name,
+            weft_arena_format(arena, "%u", job->rank_count),
+            weft_arena_format(arena, "%u", job->server_count),
+            weft_arena_format(arena, "%u", job->first_server),
+            weft_arena_format(arena, "%s", weft_show_time(iteration, job->iteration_ps)),
+            weft_arena_format(arena, "%s", weft_show_time(p99, job->p99_ps)),
+        };
+        for (uint32_t c = 0; c < COLUMNS_MAX; c++) {
+            if (shows[c]) {
+                cells[at++] = row[c];
+            }
         }
     }
     print_headline(cli, result);

@@ -71,12 +71,12 @@ static const struct argp_option options[] = {
      0},
     {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0, "ports down for each port up at a leaf", 0},
     {"accelerators", KEY_ACCELERATORS, "A", 0,
-     "flows: ranks are accelerators, A on a switch inside each server, with a NIC each unless "
-     "--degree says fewer",
+     "ranks (of flows in words, or the servers of a job's file) are accelerators, A on a switch "
+     "inside each server, with a NIC each unless --degree says fewer",
      0},
     {"scale-up-rate", KEY_SCALE_UP_RATE, "R", 0,
-     "of an accelerator's links to that switch, each way: 450GB/s (by the cluster's kind of "
-     "accelerator)",
+     "of an accelerator's links to that switch, each way: 450GB/s (by --accelerator, else the "
+     "cluster's kind)",
      0},
     {"scale-up-latency", KEY_SCALE_UP_LATENCY, "T", 0,
      "from one accelerator of a server to another (a link's)", 0},
@@ -113,7 +113,9 @@ static const char doc[] =
     "A rank is a server or, with --accelerators, an accelerator. Then the fabric joins NICs. "
     "Transfers are divided over equal paths (--balance hash: not). Servers reduce and gather "
     "inside, over --scale-up-rate, before and after the network; an all-to-all goes by rails. An "
-    "NVL72 rack is one server of --accelerators 72 --degree 72.\n"
+    "NVL72 rack is one server of --accelerators 72 --degree 72. The servers of a job's file are "
+    "ranks, too: rank i is accelerator i mod A of server i / A, and its collectives go inside and "
+    "between servers alike.\n"
     "\n"
     "A Poisson load L of 1 is what the ports of all servers carry. "
     "--rate is the rate of a server's NIC on switched fabrics (one NIC, unless --degree says more) "
@@ -133,7 +135,8 @@ static const char doc[] =
     "  $ weft simulate a.fbuf b.fbuf --fabric fat-tree --servers 432 --rate 100Gbps\n"
     "  $ weft simulate a.fbuf b.fbuf --rate 100Gbps --engine packet --persistent \\\n"
     "      --transport mltcp-reno --iterations 50 --start 0,1ms --jitter 0.01\n"
-    "  $ weft simulate traces/step --rate 400Gbps --accelerator H100\n"
+    "  $ weft simulate traces/step --rate 400Gbps --accelerator H100 --accelerators 8 \\\n"
+    "      --fabric rail-only\n"
     "  $ weft simulate perm.cm --topology leaf_spine.topo --engine packet --mtu 4096\n"
     "  $ weft simulate jobs.json --sharing mltcp --json\n"
     "  $ weft simulate jobs.json --sharing unfair:60/40 --engine packet --transport dcqcn\n"

@@ -241,25 +241,6 @@ static uint64_t share_of(uint64_t size_bytes, uint64_t slots, uint64_t chunks)
     return (uint64_t)(bytes / chunks);
 }
 
-static struct weft_task copy_task(const struct weft_taskgraph *graph, uint32_t task)
-{
-    struct weft_task copy = {
-        .kind = (enum weft_task_kind)graph->kind[task],
-        .device = graph->device[task],
-        .runtime_ps = graph->runtime_ps[task],
-        .size_bytes = graph->size_bytes[task],
-        .from = graph->from[task],
-        .to = graph->to[task],
-        .next = graph->next + graph->next_first[task],
-        .next_count = graph->next_first[task + 1] - graph->next_first[task],
-    };
-    if (weft_task_is_collective(graph, task)) {
-        copy.members = graph->group_members + graph->group_first[graph->group[task]];
-        copy.member_count = weft_task_member_count(graph, task);
-    }
-    return copy;
-}
-
 // The task, then the roots of its transfers, ..., their leaves, a barrier, the task's successors.
 static void expand_task(struct expansion *expansion, uint32_t task, const struct form *form)
 {
@@ -347,7 +328,7 @@ bool weft_taskgraph_expand(struct weft_taskgraph *expanded, const struct weft_ta
     }
     expansion.tasks = WEFT_NEW_RAW(&kept, struct weft_task, (size_t)total + 1);
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        expansion.tasks[t] = copy_task(graph, t);
+        expansion.tasks[t] = weft_taskgraph_task(graph, t);
     }
     for (uint32_t t = 0; t < graph->task_count; t++) {
         if (choice_of_task[t] != WEFT_NONE) {

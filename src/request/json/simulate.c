@@ -142,6 +142,9 @@ static json_t *jobs_object(const struct weft_simulate_result *result)
         weft_set_text(row, "file", job->name);
         weft_set_count(row, "servers", job->server_count);
         weft_set_count(row, "first_server", job->first_server);
+        if (result->accelerators > 1) {
+            weft_set_count(row, "ranks", job->rank_count);
+        }
         weft_set_real(row, "iteration_s", weft_seconds(job->iteration_ps));
         if (repeats(result)) {
             weft_set_real(row, "iteration_mean_s", weft_seconds(job->iteration_ps));

@@ -4,71 +4,8 @@
 // A pattern is spelled in one word (weft_flows_parse) and built for as many servers as the fabric
 // has. Completion times are sorted for their percentiles: O(flows log flows) beside the run itself.
 
-#include "request/simulate/patterns.h"
+#include "request/simulate/levels.h"
 #include "request/simulate/simulation.h"
-#include "weft/graph.h"
-
-// A random graph of servers is Hamiltonian cycles that share no cable, as many as half its ports
-// where they are found, which collectives go along both ways.
-static void find_cycles(struct patterns_ranks *ranks, const struct weft_fabric *fabric,
-                        const struct simulation *simulation)
-{
-    const struct weft_environment *base = &simulation->environment->base;
-    uint32_t n = fabric->server_count;
-    uint32_t most = simulation->cluster.degree / 2;
-    struct weft_arena scratch = base->scratch;
-    uint32_t *tails = WEFT_NEW_RAW(&scratch, uint32_t, fabric->link_count);
-    uint32_t *heads = WEFT_NEW_RAW(&scratch, uint32_t, fabric->link_count);
-    uint32_t count = 0;
-    for (uint32_t e = 0; e < fabric->link_count; e++) {
-        if (fabric->links[e].from < n && fabric->links[e].to < n) {
-            tails[count] = fabric->links[e].from;
-            heads[count++] = fabric->links[e].to;
-        }
-    }
-    struct weft_graph graph;
-    weft_graph_build(&graph, n, tails, heads, count, &scratch);
-    struct weft_rng rng = weft_rng_stream(base->seed, n);
-    uint32_t *cycles = WEFT_NEW_RAW(base->arena, uint32_t, (size_t)n * most + 1);
-    ranks->cycle_count = weft_graph_disjoint_cycles(cycles, &graph, most, &rng, scratch);
-    ranks->cycles = cycles;
-    ranks->ways = ranks->cycle_count > 0 ? 2 * ranks->cycle_count : 1;
-}
-
-// Who takes part, on the network that was built.
-static struct patterns_ranks ranks_of(const struct simulation *simulation)
-{
-    uint32_t asked = simulation->request->scale_up.accelerators;
-    uint32_t accelerators = asked > 1 ? asked : 1;
-    const struct weft_routes *routes = &simulation->network->routes;
-    if (routes->kind == WEFT_ROUTES_SCALE_UP) {
-        routes = routes->scale_up->planes;
-    }
-    struct patterns_ranks ranks = {
-        .servers = simulation->network->fabric.server_count / accelerators,
-        .accelerators = accelerators,
-        .server_rate_Bps = simulation->cluster.rate_Bps * simulation->cluster.degree,
-        .dimensions = 1,
-        .ways = routes->kind == WEFT_ROUTES_RING || routes->kind == WEFT_ROUTES_TORUS ? 2 : 1,
-    };
-    if (simulation->request->one_port) {
-        ranks.servers *= accelerators;
-        ranks.accelerators = 1;
-        ranks.ways = 1;
-    }
-    ranks.sides[0] = ranks.servers;
-    if (routes->kind == WEFT_ROUTES_SHORTEST && !simulation->request->one_port) {
-        find_cycles(&ranks, routes->fabric, simulation);
-    }
-    if (routes->kind == WEFT_ROUTES_TORUS && !simulation->request->one_port) {
-        ranks.dimensions = 0;
-        for (uint32_t i = 0; i < 3; i++) {
-            ranks.sides[i] = routes->shape[i];
-            ranks.dimensions += routes->shape[i] > 1;
-        }
-    }
-    return ranks;
-}
 
 // A collective is a job, so that it has iterations, jitter and records as jobs have.
 static bool play_collective(struct simulation *simulation, const struct weft_flows_spec *spec)
@@ -79,9 +16,9 @@ static bool play_collective(struct simulation *simulation, const struct weft_flo
     const struct weft_network *network = simulation->network;
     struct weft_taskgraph *graph = WEFT_NEW(base->arena, struct weft_taskgraph, 1);
     struct weft_sim_job *job = WEFT_NEW(base->arena, struct weft_sim_job, 1);
-    const struct patterns_ranks ranks = ranks_of(simulation);
+    const struct patterns_ranks ranks = levels_ranks(simulation);
     if (!simulation_time_jobs(simulation, 1) ||
-        !patterns_build_collective(graph, spec, &ranks, base->arena, base->scratch, base->error) ||
+        !levels_build(graph, spec, &ranks, base->arena, base->scratch, base->error) ||
         !simulation_choose_trees(graph, simulation, ranks.server_rate_Bps / ranks.accelerators)) {
         return false;
     }
@@ -96,7 +33,8 @@ static bool play_collective(struct simulation *simulation, const struct weft_flo
     simulation_keep_records(simulation, &what);
     struct weft_simulated_job *simulated = WEFT_NEW(base->arena, struct weft_simulated_job, 1);
     *simulated = (struct weft_simulated_job){.name = simulation->loads[0],
-                                             .server_count = network->fabric.server_count,
+                                             .rank_count = ranks.servers * ranks.accelerators,
+                                             .server_count = ranks.servers,
                                              .iteration_ps = result->sim.iteration_ps[0],
                                              .p99_ps = simulation_p99_ps(simulation, 0)};
     result->jobs = simulated;
@@ -132,7 +70,7 @@ static bool play_flows(struct simulation *simulation, const struct weft_flows_sp
     struct weft_simulate_result *result = simulation->result;
     const struct weft_network *network = simulation->network;
     struct weft_flow_list flows;
-    const struct patterns_ranks ranks = ranks_of(simulation);
+    const struct patterns_ranks ranks = levels_ranks(simulation);
     uint64_t inside_ps = 0;
     if ((patterns_have_inside(spec, &ranks) &&
          !play_inside(&inside_ps, simulation, spec, &ranks)) ||
@@ -170,12 +108,6 @@ bool simulation_play_flows(struct simulation *simulation, const struct weft_flow
     if (request->hardware.server_count == 0 && request->hardware.cluster_path == NULL &&
         request->topology_path == NULL) {
         return weft_fail(base->error, WEFT_USAGE, "how many servers? write {servers=128}");
-    }
-    const struct weft_request_scale_up *scale_up = &request->scale_up;
-    if (scale_up->accelerators < 2 && (scale_up->rate.given || scale_up->latency.given)) {
-        return weft_fail(base->error, WEFT_USAGE,
-                         "{scale-up-rate} and {scale-up-latency} are of accelerators inside a "
-                         "server; say how many: {accelerators=8}");
     }
     if (request->one_port && !is_job) {
         return weft_fail(base->error, WEFT_USAGE,

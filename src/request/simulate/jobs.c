@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Task graphs side by side on one fabric: a reference fabric, the one of the job's own file, or the
 // one of a plan with its routes, rings, packets and collectives. Jobs take servers in the order in
-// which they are named, each as many as its graph has.
+// which they are named, each as many as its graph has; where the request has accelerators, the
+// graph's servers are ranks on these, and a job begins at a server.
 
-#include "request/simulate/simulation.h"
+#include "request/simulate/levels.h"
 #include "weft/format.h"
 
 #include <string.h>
@@ -11,15 +12,23 @@
 struct jobs {
     struct weft_fbuf *files;
     struct weft_sim_job *jobs;
-    uint32_t *first; // cluster server of each job's server 0
-    uint32_t server_count;
+    uint32_t *first;       // cluster server of each job's server 0, or of its rank 0
+    uint32_t server_count; // of the cluster, as many as jobs take
 };
+
+// Of a server; 1 where the graph's servers are servers.
+static uint32_t accelerators_of(const struct simulation *simulation)
+{
+    uint32_t asked = simulation->request->scale_up.accelerators;
+    return asked > 1 ? asked : 1;
+}
 
 // Reads the files; job j's servers follow those of job j-1 (first-fit on an empty cluster).
 static bool load_jobs(struct jobs *jobs, struct simulation *simulation)
 {
     struct weft_arena *arena = simulation->environment->base.arena;
     uint32_t count = simulation->load_count;
+    uint32_t accelerators = accelerators_of(simulation);
     jobs->files = WEFT_NEW(arena, struct weft_fbuf, count);
     jobs->jobs = WEFT_NEW(arena, struct weft_sim_job, count);
     jobs->first = WEFT_NEW(arena, uint32_t, count);
@@ -42,11 +51,11 @@ static bool load_jobs(struct jobs *jobs, struct simulation *simulation)
         const struct weft_taskgraph *graph = &jobs->files[j].graph;
         uint32_t *servers = WEFT_NEW(arena, uint32_t, graph->server_count);
         for (uint32_t i = 0; i < graph->server_count; i++) {
-            servers[i] = jobs->server_count + i;
+            servers[i] = jobs->server_count * accelerators + i;
         }
         jobs->first[j] = jobs->server_count;
         jobs->jobs[j] = (struct weft_sim_job){.graph = graph, .servers = servers};
-        jobs->server_count += graph->server_count;
+        jobs->server_count += (graph->server_count + accelerators - 1) / accelerators;
     }
     return true;
 }
@@ -64,12 +73,12 @@ static bool use_file_network(struct jobs *jobs, struct simulation *simulation)
     const struct weft_fabric_options *shape = &simulation->request->shape;
     if (hardware->cluster_path != NULL || hardware->server_count != 0 || hardware->degree != 0 ||
         hardware->latency_given || hardware->host_given || hardware->balance_given ||
-        shape->radix != 0 || shape->oversubscription > 0) {
+        shape->radix != 0 || shape->oversubscription > 0 || accelerators_of(simulation) > 1) {
         return weft_fail(
             base->error, WEFT_USAGE,
             "{fabric=file} brings the links with their latencies, but for {rate}; "
             "leave out {cluster}, {servers}, {degree}, {latency}, {host-rate}, {balance}, "
-            "{radix} and {oversubscription}");
+            "{radix}, {oversubscription} and {accelerators}");
     }
     simulation->network = WEFT_NEW(base->arena, struct weft_network, 1);
     double rate_Bps = hardware->rate_given ? hardware->rate_Bps : 0;
@@ -101,11 +110,11 @@ static bool check_plan(const struct simulation *simulation)
         hardware->cluster_path != NULL || hardware->server_count != 0 || hardware->degree != 0 ||
         hardware->rate_given || hardware->latency_given || hardware->host_given ||
         hardware->balance_given || request->shape.radix != 0 ||
-        request->shape.oversubscription > 0) {
-        return weft_fail(
-            error, WEFT_USAGE,
-            "{plan} brings the fabric; leave out {fabric}, {cluster}, {servers}, "
-            "{degree}, {rate}, {latency}, {host-rate}, {balance}, {radix} and {oversubscription}");
+        request->shape.oversubscription > 0 || request->scale_up.accelerators > 1) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{plan} brings the fabric; leave out {fabric}, {cluster}, {servers}, "
+                         "{degree}, {rate}, {latency}, {host-rate}, {balance}, {radix}, "
+                         "{oversubscription} and {accelerators}");
     }
     return true;
 }
@@ -200,6 +209,25 @@ static bool use_plan_network(struct jobs *jobs, struct simulation *simulation)
     return true;
 }
 
+// The fabric of the request, and collectives by levels where it joins accelerators.
+static bool use_reference(struct jobs *jobs, struct simulation *simulation)
+{
+    const struct weft_environment *base = &simulation->environment->base;
+    // A fabric joins two servers at least; a job may fit on the accelerators of one.
+    bool fits_one = jobs->server_count == 1 && accelerators_of(simulation) > 1;
+    if (!simulation_build_network(simulation, fits_one ? 2 : jobs->server_count)) {
+        return false;
+    }
+    const struct patterns_ranks ranks = levels_ranks(simulation);
+    for (uint32_t j = 0; j < simulation->load_count && ranks.accelerators > 1; j++) {
+        if (!levels_spread(&jobs->jobs[j].graph, jobs->jobs[j].graph, &ranks, base->arena,
+                           base->scratch, base->error)) {
+            return weft_wrap(base->error, "%s", simulation->loads[j]);
+        }
+    }
+    return true;
+}
+
 static bool build_network(struct jobs *jobs, struct simulation *simulation)
 {
     const struct weft_simulate_request *request = simulation->request;
@@ -213,8 +241,7 @@ static bool build_network(struct jobs *jobs, struct simulation *simulation)
         return use_plan_network(jobs, simulation);
     }
     bool own = strcmp(simulation->fabric, "file") == 0 && request->topology_path == NULL;
-    return own ? use_file_network(jobs, simulation)
-               : simulation_build_network(simulation, jobs->server_count);
+    return own ? use_file_network(jobs, simulation) : use_reference(jobs, simulation);
 }
 
 // ---- the run ----
@@ -242,16 +269,20 @@ static void list_jobs(struct simulation *simulation, const struct jobs *jobs)
 {
     struct weft_simulate_result *result = simulation->result;
     uint32_t count = simulation->load_count;
+    uint32_t accelerators = accelerators_of(simulation);
     struct weft_simulated_job *rows =
         WEFT_NEW(simulation->environment->base.arena, struct weft_simulated_job, count);
     uint64_t longest_ps = 0;
     for (uint32_t j = 0; j < count; j++) {
         uint64_t iteration_ps = result->sim.iteration_ps[j];
-        rows[j] = (struct weft_simulated_job){.name = simulation->loads[j],
-                                              .server_count = jobs->jobs[j].graph->server_count,
-                                              .first_server = jobs->first[j],
-                                              .iteration_ps = iteration_ps,
-                                              .p99_ps = simulation_p99_ps(simulation, j)};
+        uint32_t ranks = jobs->jobs[j].graph->server_count;
+        rows[j] =
+            (struct weft_simulated_job){.name = simulation->loads[j],
+                                        .rank_count = ranks,
+                                        .server_count = (ranks + accelerators - 1) / accelerators,
+                                        .first_server = jobs->first[j],
+                                        .iteration_ps = iteration_ps,
+                                        .p99_ps = simulation_p99_ps(simulation, j)};
         longest_ps = iteration_ps > longest_ps ? iteration_ps : longest_ps;
     }
     bool repeats = simulation->options.iterations > 1;

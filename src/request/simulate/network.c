@@ -107,7 +107,12 @@ bool simulation_build_network(struct simulation *simulation, uint32_t server_cou
     fabric.shape.seed = base->seed;
     fabric.one_path = request->one_port || (request->scale_up.accelerators < 2 &&
                                             weft_request_plays_packets(&request->packets));
-    fabric.scale_up = request->scale_up.accelerators > 1 ? &request->scale_up : NULL;
+    struct weft_request_scale_up scale_up = request->scale_up;
+    if (!scale_up.rate.given && request->trace.accelerator != NULL) { // the kind that is stated
+        scale_up.rate.Bps = request->trace.accelerator->link_Bps;
+        scale_up.rate.given = scale_up.rate.Bps > 0;
+    }
+    fabric.scale_up = scale_up.accelerators > 1 ? &scale_up : NULL;
     if (!weft_request_reference(simulation->network, &simulation->cluster, &fabric,
                                 simulation->environment)) {
         return false;

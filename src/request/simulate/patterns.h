@@ -44,12 +44,5 @@ bool patterns_have_inside(const struct weft_flows_spec *spec, const struct patte
 bool patterns_build_inside(struct weft_flow_list *flows, const struct weft_flows_spec *spec,
                            const struct patterns_ranks *ranks, struct weft_arena *arena,
                            struct weft_error *error) WEFT_MUST_USE;
-// A task graph of one collective over all ranks, by rings that keep all ports of a server busy:
-// what is reduced is reduce-scattered inside each server, goes over the rails (the accelerators of
-// one place in every server), along one dimension of the grid after the other, and is gathered
-// inside. Shares are rounded up to bytes.
-bool patterns_build_collective(struct weft_taskgraph *graph, const struct weft_flows_spec *spec,
-                               const struct patterns_ranks *ranks, struct weft_arena *arena,
-                               struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -73,7 +73,7 @@ static bool refuse_rounds(const struct weft_simulate_request *request, bool trac
                               request->loads[0]);
 }
 
-// What is of flows in words only.
+// What is of loads that have ranks.
 static bool refuse_scale_up(const struct weft_simulate_request *request, const char *load,
                             struct weft_error *error)
 {
@@ -81,6 +81,30 @@ static bool refuse_scale_up(const struct weft_simulate_request *request, const c
         {request->scale_up.accelerators > 0, "accelerators"},
         {request->scale_up.rate.given, "scale-up-rate"},
         {request->scale_up.latency.given, "scale-up-latency"},
+        {NULL},
+    };
+    return weft_refuse_stated(
+        rows, error,
+        "is for flows in words (allreduce:1GB) and for files of jobs, not for "
+        "'%.60s'",
+        load);
+}
+
+// Rates and times of a switch that nothing hangs on.
+static bool check_scale_up(const struct weft_simulate_request *request, struct weft_error *error)
+{
+    const struct weft_request_scale_up *scale_up = &request->scale_up;
+    return scale_up->accelerators >= 2 || (!scale_up->rate.given && !scale_up->latency.given) ||
+           weft_fail(error, WEFT_USAGE,
+                     "{scale-up-rate} and {scale-up-latency} are of accelerators inside a "
+                     "server; say how many: {accelerators=8}");
+}
+
+// What is of flows in words only.
+static bool refuse_words(const struct weft_simulate_request *request, const char *load,
+                         struct weft_error *error)
+{
+    const struct weft_stated rows[] = {
         {request->one_port, "one-port"},
         {request->algorithm != WEFT_SIMULATE_BEST, "algorithm"},
         {NULL},
@@ -96,24 +120,25 @@ static bool play(struct simulation *simulation)
     struct weft_error *error = simulation->environment->base.error;
     if (request->load_count == 0) { // the plan's own job
         return refuse_scale_up(request, request->plan_path, error) &&
-               refuse_sharing(request, error) &&
+               refuse_words(request, request->plan_path, error) && refuse_sharing(request, error) &&
                weft_request_refuse_trace(&request->trace, error) &&
                simulation_play_jobs(simulation);
     }
     if (is_snapshot(request->loads[0])) {
         return refuse_scale_up(request, request->loads[0], error) &&
+               refuse_words(request, request->loads[0], error) &&
                refuse_rounds(request, false, error) && simulation_refuse_snapshot(simulation) &&
                simulation_play_snapshot(simulation);
     }
     struct weft_flows_spec spec;
     bool matches = false;
-    if (!refuse_sharing(request, error) ||
+    if (!check_scale_up(request, error) || !refuse_sharing(request, error) ||
         !weft_flows_parse(&spec, &matches, request->loads[0], error)) {
         return false;
     }
     if (!matches) {
         bool load = weft_request_is_load(request->loads[0]);
-        return refuse_scale_up(request, request->loads[0], error) &&
+        return refuse_words(request, request->loads[0], error) &&
                (!load || refuse_rounds(request, true, error)) && simulation_play_jobs(simulation);
     }
     if (request->plan_path != NULL) {

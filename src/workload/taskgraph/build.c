@@ -34,6 +34,26 @@ void weft_task_connect(struct weft_task *tasks, uint32_t task_count, const uint3
     }
 }
 
+struct weft_task weft_taskgraph_task(const struct weft_taskgraph *graph, uint32_t task)
+{
+    struct weft_task own = {
+        .kind = (enum weft_task_kind)graph->kind[task],
+        .device = graph->device[task],
+        .runtime_ps = graph->runtime_ps[task],
+        .size_bytes = graph->size_bytes[task],
+        .from = graph->from[task],
+        .to = graph->to[task],
+        .next = graph->next + graph->next_first[task],
+        .next_count = graph->next_first[task + 1] - graph->next_first[task],
+        .need = graph->need != NULL ? graph->need[task] : 0,
+    };
+    if (weft_task_is_collective(graph, task)) {
+        own.members = graph->group_members + graph->group_first[graph->group[task]];
+        own.member_count = weft_task_member_count(graph, task);
+    }
+    return own;
+}
+
 // What the tasks may refer to.
 struct extent {
     uint32_t server_count;
