@@ -94,6 +94,17 @@ void weft_routing_load(double *load_bytes, const struct weft_routes *routes,
                        const struct weft_ring_set *rings, const struct weft_traffic *traffic,
                        struct weft_arena scratch);
 
+// ---- rings for fabrics that come without ----
+
+// Two rings, there and back, for each group of more than two members (one for pairs), in an order
+// that is short in hops of the routes: nearest neighbor, then 2-opt. Routes decide each hop. They
+// depend on the task graph, so that one fabric has other rings for each strategy. `servers`: of the
+// fabric, for each server of the graph; NULL = the same. O(groups * members^2 * sweeps + n^2) time,
+// 2 n^2 bytes of scratch for n servers of the graph.
+struct weft_ring_set weft_routing_tours(const struct weft_taskgraph *graph, const uint32_t *servers,
+                                        const struct weft_routes *routes, struct weft_arena *arena,
+                                        struct weft_arena scratch);
+
 WEFT_API_END
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "compare.h"
 #include "plan/demand/metrics.h"
-#include "plan/demand/tour.h"
 #include "plan/design/search.h"
 
 #include <math.h>
@@ -138,7 +137,7 @@ static void add_reference(struct table *table, const char *name, double budget_u
         return;
     }
     if (network->fabric.forwards && network->rings.ring_count == 0) {
-        network->rings = tour_rings(table->graph, network, &built, scratch);
+        network->rings = weft_routing_tours(table->graph, NULL, &network->routes, &built, scratch);
     }
     compare_measure(table, row, network, scratch);
 }

@@ -61,7 +61,7 @@ struct entry {
 struct fabric_row {
     struct weft_comparison *row;
     struct weft_network *network;
-    bool tours;    // its rings are tours of each graph's groups (plan/demand/tour.h)
+    bool tours;    // its rings are tours of each graph's groups (weft_routing_tours)
     uint64_t best; // key of the best strategy of its own search; 0 = it found none
     double quick_s[ENTRIES_MAX];
     uint32_t evaluated; // entries before this one have their quick_s

@@ -8,7 +8,6 @@
 // percent off.
 
 #include "compare.h"
-#include "plan/demand/tour.h"
 
 #include <math.h>
 #include <string.h>
@@ -32,7 +31,8 @@ static void set_rings(struct fabric_row *fabric, const struct entry *entry,
                       struct weft_arena *arena, struct weft_arena scratch)
 {
     if (fabric->tours) {
-        fabric->network->rings = tour_rings(&entry->graph, fabric->network, arena, scratch);
+        fabric->network->rings =
+            weft_routing_tours(&entry->graph, NULL, &fabric->network->routes, arena, scratch);
     }
 }
 

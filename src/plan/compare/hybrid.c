@@ -3,7 +3,7 @@
 // replicas are equal there, else whole. What would take too many messages is refused before it is
 // built. It costs what the folding, the task graph and the engine cost.
 
-#include "plan/demand/tour.h"
+#include "weft/plan.h"
 
 // How many messages may be played: one that is divided over several paths is a flow on each. The
 // first server's paths to all others stand for all pairs.
@@ -43,7 +43,7 @@ bool weft_plan_play_hybrid(struct weft_hybrid_run *run, const struct weft_strate
     if (some) {
         own.rings = folded.rings;
     } else if (own.fabric.forwards && own.rings.ring_count == 0) {
-        own.rings = tour_rings(&folded.graph, &own, &kept, inner.scratch);
+        own.rings = weft_routing_tours(&folded.graph, NULL, &own.routes, &kept, inner.scratch);
     }
     const struct weft_sim_job job = {.graph = &folded.graph, .rings = own.rings};
     struct weft_sim_result result;

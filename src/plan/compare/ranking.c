@@ -12,7 +12,6 @@
 // begins each fabric's row with the same ranking (fabrics.c), so that both give one answer.
 
 #include "compare.h"
-#include "plan/demand/tour.h"
 #include "plan/joint/descent.h"
 
 #include <math.h>
@@ -79,7 +78,8 @@ static struct descent_score evaluate_standing(const void *context,
     const struct stand *stand = context;
     struct weft_arena kept = weft_arena_split(&scratch);
     if (stand->tours) { // one at a time (see threads below)
-        stand->network->rings = tour_rings(graph, stand->network, &kept, scratch);
+        stand->network->rings =
+            weft_routing_tours(graph, NULL, &stand->network->routes, &kept, scratch);
     }
     const struct search search = {.graph = graph, .sim = stand->sim};
     return descent_simulate(&search, stand->network, limit_s, 0, scratch);
@@ -229,7 +229,7 @@ double weft_plan_play_strategy(uint64_t *iteration_ps, const struct weft_strateg
         return 0;
     }
     if (network.fabric.forwards && network.rings.ring_count == 0) {
-        network.rings = tour_rings(&graph, &network, &kept, scratch);
+        network.rings = weft_routing_tours(&graph, NULL, &network.routes, &kept, scratch);
     }
     const struct search search = {.graph = &graph, .sim = *sim};
     struct score score = search_simulate(&search, &network, false, scratch);
@@ -315,7 +315,7 @@ static void descend(struct ranking *ranking, struct weft_arena scratch)
             if (!weft_strategy_taskgraph(&graph, &end.strategy, &bare, &kept, scratch, &error)) {
                 continue;
             }
-            network.rings = tour_rings(&graph, &network, &kept, scratch);
+            network.rings = weft_routing_tours(&graph, NULL, &network.routes, &kept, scratch);
         }
         left -= compare_descend(&end.strategy, &iteration_s, &ground, left, &kept, scratch);
         if (!(iteration_s < HUGE_VAL)) {

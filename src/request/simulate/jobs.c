@@ -6,8 +6,12 @@
 
 #include "request/simulate/levels.h"
 #include "weft/format.h"
+#include "weft/routing.h"
 
 #include <string.h>
+
+// Of a job: the hops between all of them are 128 MiB then.
+#define TOUR_SERVERS_MAX 8192u
 
 struct jobs {
     struct weft_fbuf *files;
@@ -209,7 +213,29 @@ static bool use_plan_network(struct jobs *jobs, struct simulation *simulation)
     return true;
 }
 
-// The fabric of the request, and collectives by levels where it joins accelerators.
+// Where servers forward, groups go round tours, there and back, as in strategies and comparisons.
+static void use_tours(struct jobs *jobs, struct simulation *simulation)
+{
+    const struct weft_environment *base = &simulation->environment->base;
+    const struct weft_network *network = simulation->network;
+    if (!network->fabric.forwards || network->rings.ring_count > 0) {
+        return;
+    }
+    for (uint32_t j = 0; j < simulation->load_count; j++) {
+        struct weft_sim_job *job = &jobs->jobs[j];
+        if (job->graph->server_count > TOUR_SERVERS_MAX) {
+            weft_request_note(simulation->environment,
+                              "%s: rings go round %u servers in the order of their groups; tours "
+                              "are looked for up to %u",
+                              simulation->loads[j], job->graph->server_count, TOUR_SERVERS_MAX);
+            continue;
+        }
+        job->rings = weft_routing_tours(job->graph, job->servers, &network->routes, base->arena,
+                                        base->scratch);
+    }
+}
+
+// The fabric of the request, and on it collectives by levels where it joins accelerators.
 static bool use_reference(struct jobs *jobs, struct simulation *simulation)
 {
     const struct weft_environment *base = &simulation->environment->base;
@@ -218,8 +244,12 @@ static bool use_reference(struct jobs *jobs, struct simulation *simulation)
     if (!simulation_build_network(simulation, fits_one ? 2 : jobs->server_count)) {
         return false;
     }
+    if (accelerators_of(simulation) == 1) {
+        use_tours(jobs, simulation);
+        return true;
+    }
     const struct patterns_ranks ranks = levels_ranks(simulation);
-    for (uint32_t j = 0; j < simulation->load_count && ranks.accelerators > 1; j++) {
+    for (uint32_t j = 0; j < simulation->load_count; j++) {
         if (!levels_spread(&jobs->jobs[j].graph, jobs->jobs[j].graph, &ranks, base->arena,
                            base->scratch, base->error)) {
             return weft_wrap(base->error, "%s", simulation->loads[j]);

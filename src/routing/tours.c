@@ -3,31 +3,33 @@
 // cross the fabric at every hop, which would be unfair to them. A tour that is short in hops of the
 // fabric's routes is what one would configure.
 
-#include "tour.h"
+#include "weft/routing.h"
 
 #include <string.h>
 
-// Hops of every ordered pair over its first path.
-static uint16_t *list_hops(const struct weft_routes *routes, uint32_t n, struct weft_arena *arena)
+// Hops of every ordered pair of the graph's servers over its first path.
+static uint16_t *list_hops(const struct weft_routes *routes, const uint32_t *servers, uint32_t n,
+                           struct weft_arena *arena)
 {
     uint16_t *hops = WEFT_NEW(arena, uint16_t, (size_t)n * n);
-    uint32_t *links = WEFT_NEW_RAW(arena, uint32_t, (size_t)routes->hop_max + 1);
     for (uint32_t s = 0; s < n; s++) {
         for (uint32_t t = 0; t < n; t++) {
-            if (weft_routes_path_count(routes, s, t) > 0) {
-                hops[(size_t)s * n + t] = (uint16_t)weft_routes_path(routes, s, t, 0, links, NULL);
+            uint32_t from = servers != NULL ? servers[s] : s;
+            uint32_t to = servers != NULL ? servers[t] : t;
+            if (weft_routes_path_count(routes, from, to) > 0) {
+                hops[(size_t)s * n + t] = (uint16_t)weft_routes_hop_count(routes, from, to, 0);
             }
         }
     }
     return hops;
 }
 
-struct weft_ring_set tour_rings(const struct weft_taskgraph *graph,
-                                const struct weft_network *network, struct weft_arena *arena,
-                                struct weft_arena scratch)
+struct weft_ring_set weft_routing_tours(const struct weft_taskgraph *graph, const uint32_t *servers,
+                                        const struct weft_routes *routes, struct weft_arena *arena,
+                                        struct weft_arena scratch)
 {
-    uint32_t n = network->fabric.server_count;
-    const uint16_t *hops = list_hops(&network->routes, n, &scratch);
+    uint32_t n = graph->server_count;
+    const uint16_t *hops = list_hops(routes, servers, n, &scratch);
     struct weft_ring *rings = WEFT_NEW(arena, struct weft_ring, 2 * (size_t)graph->group_count + 1);
     uint32_t count = 0;
     for (uint32_t g = 0; g < graph->group_count; g++) {
