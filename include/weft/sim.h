@@ -138,6 +138,7 @@ struct weft_packet_options {
     struct weft_port_options port;
     bool whole_packets; // the last one of a message is as large as the others
     bool handshake;     // a header goes there and back before the first packet
+    bool starts_listed; // a job's first tasks begin in the order of its list, where it has one
     // What repeats is skipped: what comes of it is an estimate, with samples that say how good
     // (docs/packet-engine.md). Not with `persistent`, partitions, circuits, series of samples,
     // MLTCP, ndp, spraying, marks at departure, RED, or ports with queues.
@@ -180,6 +181,7 @@ struct weft_packet_options {
         .mark_own = true,                                                                          \
         .whole_packets = true,                                                                     \
         .handshake = true,                                                                         \
+        .starts_listed = true,                                                                     \
         .loss = {.timeout_min_ps = 10000000000,                                                    \
                  .timeout_first_ps = 10000000000,                                                  \
                  .reorder_packets = 3},                                                            \
@@ -394,6 +396,7 @@ struct weft_sim_job {
     const struct weft_taskgraph *graph;
     const uint32_t *servers;
     struct weft_ring_set rings;
+    const uint32_t *listed; // all tasks, for starts_listed; NULL = by index
 };
 
 // How a run was divided, and what that came to.

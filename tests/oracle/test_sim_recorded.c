@@ -43,8 +43,8 @@ static const struct {
     {"taskgraphs/400dlrm_16", "ideal", 400, 20.779274438, 5, 3},
     {"taskgraphs/100dlrm_128", "ideal", 100, 245.489104320, 5, 3},
     {"taskgraphs/100dlrm_128", "fat-tree", 100, 246.093542671, 5, 3},
-    {"taskgraphs/100candle_16", "ideal", 100, 514.428495891, 10, 10},
-    {"taskgraphs/100candle_16", "fat-tree", 100, 544.486885119, 10, 10},
+    {"taskgraphs/100candle_16", "ideal", 100, 514.428495891, 10, 0.5},
+    {"taskgraphs/100candle_16", "fat-tree", 100, 544.486885119, 10, 5},
     // DCTCP windows that bursts into one port have cut regrow too slowly to keep it busy.
     {"taskgraphs/400candle_16", "ideal", 400, 191.089429879, 15, 5},
     {"topologies/testbed12_dlrm", "file", 25, 216.909837702, 3, 0.1},
@@ -93,7 +93,7 @@ static double simulate_ms(size_t index)
                &error)) {
         fail_msg("%s: %s", path, error.message);
     }
-    struct weft_sim_job job = {&fbuf.graph, NULL, network.rings};
+    struct weft_sim_job job = {&fbuf.graph, NULL, network.rings, fbuf.listed};
     if (!weft_sim_run_jobs(&result, &network, &job, 1, &options,
                            &(struct weft_environment){
                                .arena = &arena, .scratch = scratch_kept, .error = &error})) {

@@ -66,7 +66,7 @@ static double simulate(const struct weft_taskgraph *graph, const struct weft_net
                                        .one_round = weft_rng_below(rng, 4) == 0,
                                        .seed = seed};
     options.header_bytes = options.packet_bytes > 0 && weft_rng_below(rng, 2) == 0 ? 64 : 0;
-    struct weft_sim_job job = {graph, NULL, network->rings};
+    struct weft_sim_job job = {graph, NULL, network->rings, NULL};
     struct weft_sim_result result;
     struct weft_error error;
     struct weft_arena results = case_arena;

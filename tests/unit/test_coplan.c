@@ -371,7 +371,7 @@ static void the_plan_file_keeps_what_it_takes_to_play_it(void **state)
     if (!weft_plan_read(&back, text, strlen(text), &case_arena, case_scratch, &error)) {
         fail_msg("%s", error.message);
     }
-    const struct weft_sim_job job = {&back.job->graph, NULL, back.network.rings};
+    const struct weft_sim_job job = {&back.job->graph, NULL, back.network.rings, NULL};
     struct weft_sim_result result;
     assert_true(weft_sim_run_jobs(&result, &back.network, &job, 1, &back.sim,
                                   &(struct weft_environment){.arena = &case_arena,

@@ -87,7 +87,7 @@ static double play(const struct weft_plan *plan, const struct weft_taskgraph *gr
 {
     struct weft_sim_result result;
     struct weft_error error;
-    const struct weft_sim_job job = {graph, NULL, plan->network.rings};
+    const struct weft_sim_job job = {graph, NULL, plan->network.rings, NULL};
     if (!weft_sim_run_jobs(&result, &plan->network, &job, 1, sim,
                            &(struct weft_environment){
                                .arena = &case_arena, .scratch = case_scratch, .error = &error})) {

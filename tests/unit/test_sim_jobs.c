@@ -230,7 +230,7 @@ static void rings_share_an_allreduce_over_given_links(void **state)
     }
     struct weft_ring rings[] = {{0, 4, eight, 0.5, NULL, NULL, NULL},
                                 {0, 4, backward, 0.5, hop_first, hop_links, NULL}};
-    struct weft_sim_job job = {&graph, NULL, {2, rings}};
+    struct weft_sim_job job = {&graph, NULL, {2, rings}, NULL};
     struct weft_sim_result result = run(&job, 1, &(struct weft_sim_options){0});
     assert_int_equal(result.iteration_ps[0], 6 * (US / 2 + US));
     for (uint32_t link = 0; link < network.fabric.link_count; link++) {
@@ -249,7 +249,7 @@ static void shares_of_less_than_any_byte_still_take_their_way(void **state)
     uint32_t backward[] = {0, 3, 2, 1};
     struct weft_ring rings[] = {{0, 4, eight, 1, NULL, NULL, NULL},
                                 {0, 4, backward, 5e-324, NULL, NULL, NULL}};
-    struct weft_sim_job job = {&graph, NULL, {2, rings}};
+    struct weft_sim_job job = {&graph, NULL, {2, rings}, NULL};
     struct weft_sim_result result = run(&job, 1, &(struct weft_sim_options){0});
     assert_int_equal(result.iteration_ps[0], 6 * (5 + US));
     assert_int_equal(result.flow_count, 2 * 6 * 4);

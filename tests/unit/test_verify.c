@@ -78,7 +78,7 @@ static void settle(void)
     plan.topology.mean_hops = 10.0 / 7;
     plan.topology.diameter = 2;
     plan.topology.allreduce_degree = 2; // those that go forward
-    struct weft_sim_job job = {&graph, NULL, plan.network.rings};
+    struct weft_sim_job job = {&graph, NULL, plan.network.rings, NULL};
     struct weft_sim_result result;
     if (!weft_sim_run_jobs(&result, &plan.network, &job, 1, &plan.sim,
                            &(struct weft_environment){

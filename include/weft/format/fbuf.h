@@ -14,6 +14,8 @@ WEFT_API_BEGIN
 // What such a file holds. Operators' names are not kept; tasks do not refer to them.
 struct weft_fbuf {
     struct weft_taskgraph graph;
+    const uint32_t *listed; // tasks in the order in which the authors' packet simulator starts
+                            // those that wait for none; writers do not look at it
     // Kept as the file states them; nothing in Weft uses them. 0 = not stated.
     uint32_t gpus_per_server;
     double inter_gpu_Bps;

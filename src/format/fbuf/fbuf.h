@@ -79,6 +79,11 @@ struct weft_fbuf_reader {
     struct weft_error *error;
 };
 
+// Tasks in the order in which the authors' packet simulator goes through them, by their ids in the
+// order of the file. O(count).
+void weft_fbuf_listed(uint32_t *order, const uint64_t *ids, uint32_t count,
+                      struct weft_arena scratch);
+
 // Each reads one part of the file into `fbuf` (src/format/fbuf/tasks.c, topology.c).
 bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader) WEFT_MUST_USE;
 bool weft_fbuf_read_topology(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reader) WEFT_MUST_USE;

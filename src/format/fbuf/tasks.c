@@ -300,6 +300,13 @@ bool weft_fbuf_read_tasks(struct weft_fbuf *fbuf, struct weft_fbuf_reader *reade
         }
         next += record->next.count;
     }
+    uint64_t *ids = WEFT_NEW_RAW(reader->scratch, uint64_t, (size_t)task_count + 1);
+    uint32_t *listed = WEFT_NEW_RAW(reader->arena, uint32_t, (size_t)task_count + 1);
+    for (uint32_t t = 0; t < task_count; t++) {
+        ids[t] = records[t].id;
+    }
+    weft_fbuf_listed(listed, ids, task_count, *reader->scratch);
+    fbuf->listed = listed;
     if (!weft_fbuf_read_kinds(tasks, task_count, reader) ||
         !weft_fbuf_read_reduce_next(tasks, task_count, reader)) {
         return false;

@@ -176,7 +176,7 @@ static void find_ties(struct weft_plan *plan, const struct weft_taskgraph *playe
                       struct weft_arena *arena, struct weft_arena scratch)
 {
     struct weft_sim_options timed = plan->sim;
-    struct weft_sim_job job = {played, NULL, plan->network.rings};
+    struct weft_sim_job job = {played, NULL, plan->network.rings, NULL};
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_sim_result result;
     struct weft_error error;

@@ -228,7 +228,7 @@ static double simulate(double *work_units, const struct chooser *chooser,
 {
     const struct weft_network *network = chooser->network;
     struct weft_arena kept = weft_arena_split(&scratch);
-    const struct weft_sim_job job = {graph, NULL, rings};
+    const struct weft_sim_job job = {graph, NULL, rings, NULL};
     struct weft_sim_result result;
     struct weft_error error;
     *work_units = UNITS_PER_TASK * graph->task_count;

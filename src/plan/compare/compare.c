@@ -82,7 +82,7 @@ static void measure_loads(struct weft_comparison *row, struct metrics *metrics,
 void compare_measure(struct table *table, struct weft_comparison *row,
                      const struct weft_network *network, struct weft_arena scratch)
 {
-    struct weft_sim_job job = {table->graph, NULL, network->rings};
+    struct weft_sim_job job = {table->graph, NULL, network->rings, NULL};
     const struct weft_plan_options *options = table->options;
     struct weft_sim_options sim = options->last_sim != NULL ? *options->last_sim : options->sim;
     sim.timeline = false;

@@ -37,7 +37,7 @@ static struct score simulate(struct weft_plan_ties *ties, const struct search *s
 {
     struct weft_arena results = weft_arena_split(&scratch);
     struct weft_taskgraph expanded;
-    struct weft_sim_job job = {search->graph, NULL, network->rings};
+    struct weft_sim_job job = {search->graph, NULL, network->rings, NULL};
     struct weft_sim_result result;
     struct weft_error error;
     const struct weft_environment inner = {.arena = &results, .scratch = scratch, .error = &error};

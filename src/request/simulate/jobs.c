@@ -58,7 +58,8 @@ static bool load_jobs(struct jobs *jobs, struct simulation *simulation)
             servers[i] = jobs->server_count * accelerators + i;
         }
         jobs->first[j] = jobs->server_count;
-        jobs->jobs[j] = (struct weft_sim_job){.graph = graph, .servers = servers};
+        jobs->jobs[j] = (struct weft_sim_job){
+            .graph = graph, .servers = servers, .listed = jobs->files[j].listed};
         jobs->server_count += (graph->server_count + accelerators - 1) / accelerators;
     }
     return true;
@@ -210,6 +211,7 @@ static bool use_plan_network(struct jobs *jobs, struct simulation *simulation)
         return weft_wrap(base->error, "%s", path);
     }
     jobs->jobs[0].graph = played;
+    jobs->jobs[0].listed = NULL; // other tasks than the file's
     return true;
 }
 
@@ -254,6 +256,7 @@ static bool use_reference(struct jobs *jobs, struct simulation *simulation)
                            base->scratch, base->error)) {
             return weft_wrap(base->error, "%s", simulation->loads[j]);
         }
+        jobs->jobs[j].listed = NULL; // collectives are tasks more
     }
     return true;
 }

@@ -116,7 +116,11 @@ void executor_begin_iteration(struct executor *executor, uint32_t job, double no
     }
     memcpy(&executor->tasks.waits_for[first], graph->need != NULL ? graph->need : graph->prev_count,
            graph->task_count * sizeof(uint32_t));
-    for (uint32_t task = 0; task < graph->task_count; task++) {
+    const struct weft_sim_options *options = executor->net.options;
+    bool in_list = options->engine == WEFT_ENGINE_PACKET && options->packet->starts_listed;
+    const uint32_t *listed = in_list ? executor->jobs[job].listed : NULL;
+    for (uint32_t i = 0; i < graph->task_count; i++) {
+        uint32_t task = listed != NULL ? listed[i] : i;
         if (graph->prev_count[task] == 0) {
             executor_make_ready(executor, first + task);
         }
