@@ -72,6 +72,13 @@ golden-update: all
 readme: all
 	@tools/readme $(BUILD)
 
+.PHONY: docs
+docs:
+	@command -v mkdocs >/dev/null || \
+	  { echo 'make docs: mkdocs is missing: sudo apt-get install mkdocs' >&2; exit 1; }
+	@mkdocs build --quiet --strict --site-dir $(abspath $(BUILD))/site
+	@echo $(BUILD)/site/index.html
+
 .PHONY: tables
 tables: all
 	@tools/tables $(BUILD) $(NAME)

@@ -41,7 +41,7 @@ def commit():
 
 def pages():
     """The pages whose tables have markers, as {name: text}."""
-    paths = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))]
+    paths = [TOP / "README.md", *sorted((TOP / "docs").glob("**/*.md"))]
     return {str(path.relative_to(TOP)): path.read_text(encoding="utf-8") for path in paths}
 
 

@@ -39,6 +39,8 @@ CLEAN = {
     "tests/oracle/tool.c": SPDX_C + "int x(void);\nint x(void)\n{\n"
                                     "    return system(\"true\");\n}\n",
     "tools/go": "#!/bin/sh\n" + SPDX + "exit 0\n",
+    "mkdocs.yml": SPDX + "nav:\n  - 'page.md'\n",
+    "tests/golden/meson.build": SPDX + "recipes = []\n",
     "docs/page.md": "See [the tool](../tools/go), `src/sim/*.c` and `src/<room>/x.c`.\n",
 }
 
@@ -96,6 +98,10 @@ BREACHES = [
     ({"tests/fuzz/corpus/sim/one": None}, "lint", "no corpus"),
     ({"src/sim/own.h": SPDX_C + "uint32_t weft_alone(void);\n"}, "lint", "does not compile alone"),
     ({"docs/page.md": "[gone](gone.md)\n"}, "lint", "link to 'gone.md'"),
+    ({"docs/page.md": "# A b\n[here](#a-b) [gone](#c)\n"}, "lint", "has no heading '#c'"),
+    ({"docs/recipes/soup.md": "# Soup\n"}, "lint", "soup.md:1: not listed in mkdocs.yml"),
+    ({"docs/recipes/soup.md": "# Soup\n"}, "lint", "soup.md:1: not listed in tests/golden"),
+    ({"docs/other.md": "# Other\n"}, "lint", "other.md:1: not listed in mkdocs.yml"),
     ({"docs/page.md": "See `src/sim/gone.c`.\n"}, "lint", "'src/sim/gone.c' is not there"),
     ({"include/weft/base.h": CLEAN["include/weft/base.h"].replace(
         "<stdint.h>", "<stdint.h>\n#include \"weft/sim.h\"")}, "layers", "may not include 'sim'"),

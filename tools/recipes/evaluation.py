@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the evaluation: those that tools/evaluate makes, a plan at a time, and what README.md
-repeats of them."""
+"""Tables of the evaluation: those that tools/evaluate makes, a plan at a time, and what
+docs/accuracy.md repeats of them."""
 
 import importlib.machinery
 import importlib.util
@@ -14,10 +14,10 @@ JOBS = [("DLRM-16", "dlrm-16"), ("BERT-16", "bert-16"), ("CANDLE-16", "candle-16
         ("VGG-16", "vgg16-16")]
 
 
-@table("readme-topoopt", "README.md", "cheap",
+@table("accuracy-topoopt", "docs/accuracy.md", "cheap",
        "worst of five seeds (authors' best), ms | topology alone, 4 ports | 8 ports | strategy and "
-       "topology, 4 ports | 8 ports ", "make tables NAME=readme-topoopt")
-def readme_topoopt(_):
+       "topology, 4 ports | 8 ports ", "make tables NAME=accuracy-topoopt")
+def accuracy_topoopt(_):
     page = (TOP / "docs/evaluation.md").read_text(encoding="utf-8")
 
     def worst(part):

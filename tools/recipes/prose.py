@@ -88,7 +88,8 @@ def mixtures(texts):
     return sum(abs(number(row["off by %"])) <= 15 for row in held), len(held)
 
 
-@sentence("README.md", "{} recorded iterations come out within {} %, all but CANDLE within {} %")
+@sentence("docs/accuracy.md", "{} recorded iterations come out within {} %, all but CANDLE within "
+          "{} %")
 def packets(texts):
     found = rows(texts, "docs/packet-engine.md", "recorded-packets")
     rest = [row for row in found if "candle" not in row["graph"]]
@@ -96,8 +97,9 @@ def packets(texts):
             within(widest(rest, "difference", "")))
 
 
-@sentence("README.md", "of {} iterations the fluid has VGG within {} %, BERT within {} %, DLRM "
-          "within {} %, circulant files within {} %; CANDLE {} % short at 100G and {} % at 400G")
+@sentence("docs/accuracy.md", "of {} iterations the fluid has VGG within {} %, BERT within {} %, "
+          "DLRM within {} %, circulant files within {} %; CANDLE {} % short at 100G and {} % at "
+          "400G")
 def fluid(texts):
     found = rows(texts, "docs/flow-engine.md", "recorded-fluid")
     graphs = [row for row in found if row["fabric"] != "file"]
@@ -108,12 +110,6 @@ def fluid(texts):
             round(widest(graphs, "difference", "400candle")))
 
 
-@sentence("README.md", "The packet engine has every row within {} %")
-def every_packet(texts):
-    found = rows(texts, "docs/packet-engine.md", "recorded-packets")
-    return (within(widest(found, "difference", "")),)
-
-
 def over_fat_tree(texts):
     """(rate, per cent over the Fat-tree, whether it loses) of the models on 128 servers."""
     for row in rows(texts, "docs/evaluation.md", "evaluation-table"):
@@ -121,8 +117,8 @@ def over_fat_tree(texts):
         yield row["B"], round(100 * (number(ratio) - 1)), "loses" in ratio
 
 
-@sentence("README.md", "takes {} to {} % longer than a Fat-tree of full rate that costs 2.6 to 3.2 "
-          "times as much, and up to {} % at 25 Gbps")
+@sentence("docs/accuracy.md", "takes {} to {} % longer than a Fat-tree of full rate that costs "
+          "2.6 to 3.2 times as much, and up to {} % at 25 Gbps")
 def large(texts):
     found = list(over_fat_tree(texts))
     fast = [over for rate, over, _ in found if rate != "25G"]
@@ -135,7 +131,7 @@ def level(texts):
     return sum(not loses for _, _, loses in found), len(found)
 
 
-@sentence("README.md", "Uniform traffic on 128 servers with 8 ports: {} mean hops")
+@sentence("docs/accuracy.md", "Uniform traffic on 128 servers with 8 ports: {} mean hops")
 def uniform(texts):
     for row in rows(texts, "docs/weft-topology.md", "uniform-search"):
         if (row["n"], row["d"]) == ("128", "8"):
