@@ -186,8 +186,8 @@ void weft_text_add_escaped(struct weft_text *text, const char *value);
 // Edits (letters put in, left out or changed, case aside) between the first a_length letters of
 // `a` and `b`; letters beyond the 63rd are not looked at. O(lengths of both).
 uint32_t weft_word_edits(const char *a, size_t a_length, const char *b);
-// The word that is the fewest edits away from `word`, the first of equals; NULL when all are
-// further than half its length. O(count * lengths).
+// The word that is the fewest edits away from `word`, the first of equals; when all are further
+// than half its length the first that begins with it, else NULL. O(count * lengths).
 const char *weft_nearest_word(const char *word, const char *const *words, uint32_t count);
 
 // ---- random numbers ----

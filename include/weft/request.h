@@ -247,6 +247,9 @@ bool weft_request_model(struct weft_model *model, const char *name_or_file,
                         struct weft_request_environment *environment) WEFT_MUST_USE;
 // Whether the zoo has a model of exactly that name.
 bool weft_request_in_zoo(const char *name);
+// Whether a word that may be a model or a job means a model: a name of the zoo, or a file by its
+// content or ending; of what is no file, whatever does not look like one.
+bool weft_request_means_model(const char *word);
 // The job's model with the job's batch.
 bool weft_request_job_model(struct weft_model *model, const struct weft_request_job *job,
                             struct weft_request_environment *environment) WEFT_MUST_USE;

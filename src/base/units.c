@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct unit {
     const char *name;
@@ -32,6 +33,29 @@ static const char *read_number(double *value, const char *text)
     errno = 0;
     *value = strtod(text, &end);
     return errno == ERANGE || !isfinite(*value) ? NULL : end;
+}
+
+// The unit that is meant by a word that is none: "G", "gbps" and "Gbit" are Gbps, "sec" is s. A B
+// or b that is written tells bytes from bits. NULL: nothing is near, or there is no word.
+static const char *nearest_unit(const char *word, const struct unit *units)
+{
+    const char *nearest = NULL;
+    uint32_t least = UINT32_MAX;
+    size_t length = strlen(word);
+    char sort = strchr(word, 'B') != NULL ? 'B' : strchr(word, 'b') != NULL ? 'b' : '\0';
+    for (const struct unit *unit = units; length > 0 && unit->name != NULL; unit++) {
+        size_t own = strlen(unit->name);
+        bool begun = own > 0 && strncasecmp(word, unit->name, own < length ? own : length) == 0;
+        uint32_t edits = begun ? 0 : weft_word_edits(word, length, unit->name);
+        bool near = begun || (length > 2 && 2 * edits <= length);
+        bool other = sort != '\0' && strchr(unit->name, sort) == NULL;
+        uint32_t away = 4 * edits + (length != own ? 2 : 0) + (other ? 6 : 0);
+        if (near && away < least) {
+            least = away;
+            nearest = unit->name;
+        }
+    }
+    return nearest;
 }
 
 // Reads a number, blanks if any, and one of the units; the value is in the unit of scale 1. The
@@ -63,8 +87,13 @@ static bool parse_quantity(double *value, const char *text, const struct unit *u
             return true;
         }
     }
-    return weft_fail(error, WEFT_INPUT, "'%.64s' has no unit Weft knows; write for example %s",
-                     text, example);
+    const char *meant = nearest_unit(rest, units);
+    if (meant == NULL) {
+        return weft_fail(error, WEFT_INPUT, "'%.64s' has no unit Weft knows; write for example %s",
+                         text, example);
+    }
+    return weft_fail(error, WEFT_INPUT, "'%.64s' has no unit Weft knows; do you mean %.*s%s?", text,
+                     (int)(rest - text), text, meant);
 }
 
 bool weft_parse_rate(double *rate_Bps, const char *text, struct weft_error *error)
@@ -82,8 +111,8 @@ bool weft_parse_rate(double *rate_Bps, const char *text, struct weft_error *erro
 bool weft_parse_time(uint64_t *time_ps, const char *text, struct weft_error *error)
 {
     static const struct unit units[] = {
-        {"ps", 1},   {"ns", 1e3},    {"us", 1e6},    {"ms", 1e9},
-        {"s", 1e12}, {"min", 60e12}, {"h", 3600e12}, {NULL, 0},
+        {"ps", 1},      {"ns", 1e3},    {"us", 1e6},      {"ms", 1e9}, {"s", 1e12},
+        {"min", 60e12}, {"h", 3600e12}, {"\u00b5s", 1e6}, {NULL, 0},
     };
     double value = 0;
     if (!parse_quantity(&value, text, units, "1us", error)) {
@@ -137,18 +166,29 @@ bool weft_parse_price(double *price_usd, const char *text, struct weft_error *er
     return parse_quantity(price_usd, text, units, "$99", error);
 }
 
+// "10s", "16 servers" where a bare number stands, but not another number's form ("1e3").
+static bool refuse_unit(struct weft_error *error, const char *text, size_t length)
+{
+    const char *rest = text + length + strspn(text + length, " ");
+    if (length > 0 && isalpha((unsigned char)*rest) && !isdigit((unsigned char)rest[1])) {
+        char said[sizeof error->message];
+        memcpy(said, error->message, sizeof said);
+        return weft_fail(error, error->code, "%s; write it without a unit", said);
+    }
+    return false;
+}
+
 bool weft_parse_count(uint64_t *value, const char *text, uint64_t low, uint64_t high,
                       struct weft_error *error)
 {
-    bool digits = text[0] != '\0';
-    for (const char *c = text; *c != '\0'; c++) {
-        digits = digits && isdigit((unsigned char)*c);
-    }
+    size_t digits_length = strspn(text, "0123456789");
+    bool digits = digits_length > 0 && text[digits_length] == '\0';
     errno = 0;
     unsigned long long number = digits ? strtoull(text, NULL, 10) : 0;
     if (!digits || errno == ERANGE || number < low || number > high) {
-        return weft_fail(error, WEFT_INPUT, "'%.64s' is not a whole number from %llu to %llu", text,
-                         (unsigned long long)low, (unsigned long long)high);
+        weft_fail(error, WEFT_INPUT, "'%.64s' is not a whole number from %llu to %llu", text,
+                  (unsigned long long)low, (unsigned long long)high);
+        return refuse_unit(error, text, digits_length);
     }
     *value = number;
     return true;
@@ -160,8 +200,8 @@ bool weft_parse_number(double *value, const char *text, double low, double high,
     double number = 0;
     const char *rest = read_number(&number, text);
     if (rest == NULL || *rest != '\0' || number < low || number > high) {
-        return weft_fail(error, WEFT_INPUT, "'%.64s' is not a number from %g to %g", text, low,
-                         high);
+        weft_fail(error, WEFT_INPUT, "'%.64s' is not a number from %g to %g", text, low, high);
+        return refuse_unit(error, text, rest != NULL ? (size_t)(rest - text) : 0);
     }
     *value = number;
     return true;

@@ -51,5 +51,9 @@ const char *weft_nearest_word(const char *word, const char *const *words, uint32
             nearest = words[i];
         }
     }
+    size_t length = strnlen(word, LENGTH_MAX);
+    for (uint32_t i = 0; nearest == NULL && length > 1 && i < count; i++) {
+        nearest = strncasecmp(word, words[i], length) == 0 ? words[i] : NULL;
+    }
     return nearest;
 }

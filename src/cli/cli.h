@@ -227,9 +227,13 @@ int cli_collective(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_fabrics(int argc, char **argv);
+// The nearest of the entries' names to a word that is none, or the one that does what the word
+// says; NULL: none is near.
+const char *cli_meant(const char *word, const struct cli_entry *entries);
 // `entries` ends with a NULL name.
 int cli_help(const struct cli_entry *entries, int argc, char **argv);
 int cli_lab(int argc, char **argv);
+int cli_init(int argc, char **argv);
 int cli_interleave(int argc, char **argv);
 int cli_models(int argc, char **argv);
 int cli_plan(int argc, char **argv);

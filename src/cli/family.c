@@ -33,15 +33,7 @@ static const char *make_doc(char *buffer, size_t size, const struct cli_family *
 
 static error_t no_sub(struct cli *cli, const struct cli_family *family, const char *word)
 {
-    enum { SUBS_MAX = 16 };
-    const char *names[SUBS_MAX] = {NULL};
-    uint32_t count = 0;
-    while (family->subs[count].name != NULL) {
-        WEFT_ASSERT(count < SUBS_MAX);
-        names[count] = family->subs[count].name;
-        count++;
-    }
-    const char *near = weft_nearest_word(word, names, count);
+    const char *near = cli_meant(word, family->subs);
     return near == NULL
                ? cli_usage(cli, "'%.40s' is no sub-verb; see %s --help", word, cli->program)
                : cli_usage(cli, "'%.40s' is no sub-verb; do you mean %s?", word, near);

@@ -11,14 +11,28 @@
 static const char overview[] =
     "Weft plans, proves and simulates the network of a machine-learning cluster.\n"
     "\n"
-    "Usage: weft VERB [OPTION...] ARGUMENT...\n"
-    "\n"
-    "Verbs:\n";
+    "Usage: weft VERB [OPTION...] ARGUMENT...\n";
+
+// What one comes with: the first verb of each task, in the order of the verbs' table.
+static const struct {
+    const char *verb;
+    const char *heading;
+} tasks[] = {
+    {"init", "Begin"},
+    {"compare", "Decide what to buy"},
+    {"plan", "Plan a fabric"},
+    {"simulate", "Simulate"},
+    {"traffic", "Understand a job"},
+    {"interleave", "Share a cluster"},
+    {"lab", "Run on this machine"},
+    {"reproduce", "Rerun research"},
+};
 
 static const char advice[] =
     "\n"
     "Examples:\n"
-    "  $ weft compare job.fbuf --degree 4 --rate 100Gbps\n"
+    "  $ weft init --servers 64 --accelerator H100 --nics 8x400G -o cluster.yaml\n"
+    "  $ weft compare llama3-70b cluster.yaml\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps -o plan.json\n"
     "  $ weft check plan.json && weft export plan.json --format circuits-csv\n"
     "  $ weft simulate allreduce:100MB --fabric ring --servers 64 --rate 400Gbps\n"
@@ -58,6 +72,31 @@ static json_t *list_verbs(const struct cli_entry *entries)
     return object;
 }
 
+const char *cli_meant(const char *word, const struct cli_entry *entries)
+{
+    enum { ENTRIES_MAX = 32 };
+    static const char *const others[][2] = {
+        {"validate", "check"}, {"verify", "check"},  {"draw", "export"},   {"convert", "export"},
+        {"price", "fabrics"},  {"cost", "fabrics"},  {"bom", "fabrics"},   {"bill", "fabrics"},
+        {"run", "simulate"},   {"play", "simulate"}, {"design", "plan"},   {"new", "init"},
+        {"start", "init"},     {"list", "models"},   {"optimize", "plan"}, {"delete", "down"},
+    };
+    const char *names[ENTRIES_MAX] = {NULL};
+    uint32_t count = 0;
+    for (; entries[count].name != NULL; count++) {
+        WEFT_ASSERT(count < ENTRIES_MAX);
+        names[count] = entries[count].name;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        for (uint32_t n = 0; strcmp(word, others[i][0]) == 0 && n < count; n++) {
+            if (strcmp(others[i][1], names[n]) == 0) {
+                return names[n];
+            }
+        }
+    }
+    return weft_nearest_word(word, names, count);
+}
+
 int cli_help(const struct cli_entry *entries, int argc, char **argv)
 {
     static const struct cli_verb verb = {
@@ -78,6 +117,11 @@ int cli_help(const struct cli_entry *entries, int argc, char **argv)
     if (request.verb == NULL) {
         cli_say(&cli, "%s", overview);
         for (const struct cli_entry *entry = entries; entry->name != NULL; entry++) {
+            for (size_t i = 0; i < sizeof tasks / sizeof tasks[0]; i++) {
+                if (strcmp(entry->name, tasks[i].verb) == 0) {
+                    cli_say(&cli, "\n%s:\n", tasks[i].heading);
+                }
+            }
             cli_say(&cli, "  %-10s %s\n", entry->name, entry->summary);
         }
         cli_say(&cli, "%s", advice);
@@ -92,6 +136,9 @@ int cli_help(const struct cli_entry *entries, int argc, char **argv)
             return code;
         }
     }
-    cli_misuse(&cli, "'%.40s' is no verb; see weft help", request.verb);
+    const char *near = cli_meant(request.verb, entries);
+    cli_misuse(&cli, "'%.40s' is no verb; %s%s%s", request.verb,
+               near != NULL ? "do you mean weft help " : "see weft help", near != NULL ? near : "",
+               near != NULL ? "?" : "");
     return cli_finish(&cli, false);
 }

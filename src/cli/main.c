@@ -11,27 +11,28 @@
 static int help(int argc, char **argv);
 
 static const struct cli_entry entries[] = {
-    {"plan", "plan a fabric for a job: links, rings, routes, circuits and a certificate", cli_plan},
-    {"strategy", "how a model is split and placed on a given fabric", cli_strategy},
-    {"simulate", "play jobs or flows on a fabric", cli_simulate},
-    {"schedule", "many jobs on one cluster over time: placement, sharing, failures", cli_schedule},
-    {"interleave", "when jobs that share links should start, so that their bursts miss each other",
-     cli_interleave},
-    {"sweep", "many simulations or plans of a grid, over threads and machines", cli_sweep},
-    {"compare", "one job on every reference fabric: time, cost, power, load", cli_compare},
-    {"traffic", "what a job demands of the network: groups, transfers, heat map", cli_traffic},
-    {"collective", "schedules of AllReduce and its kin, chunk by chunk", cli_collective},
-    {"check", "verify everything that a plan claims", cli_check},
-    {"export", "a plan as DOT, circuits, routing scripts or task graph", cli_export},
-    {"topology", "find a topology and its hops, without playing a job", cli_topology},
-    {"lab", "a plan or contending jobs on this machine's kernel, with real sockets", cli_lab},
-    {"cc", "MLTCP as a congestion control of this kernel: load, status, tune, unload", cli_cc},
+    {"init", "write a commented cluster file, to be changed and planned on", cli_init},
     {"models", "the models known by name, or one operator by operator", cli_models},
-    {"profile", "what each operator of a model costs: measured or by the roofline", cli_profile},
-    {"fabrics", "the reference fabrics of a cluster, counted and priced", cli_fabrics},
-    {"reproduce", "published claims run again: theirs, ours, and whether they hold", cli_reproduce},
     {"help", "explain a verb", help},
     {"version", "print the version", cli_version},
+    {"compare", "one job on every reference fabric: time, cost, power, load", cli_compare},
+    {"fabrics", "the reference fabrics of a cluster, counted and priced", cli_fabrics},
+    {"plan", "plan a fabric for a job: links, rings, routes, circuits and a certificate", cli_plan},
+    {"strategy", "how a model is split and placed on a given fabric", cli_strategy},
+    {"topology", "find a topology and its hops, without playing a job", cli_topology},
+    {"check", "verify everything that a plan claims", cli_check},
+    {"export", "a plan as DOT, circuits, routing scripts or task graph", cli_export},
+    {"simulate", "play jobs or flows on a fabric", cli_simulate},
+    {"sweep", "many simulations or plans of a grid, over threads and machines", cli_sweep},
+    {"collective", "schedules of AllReduce and its kin, chunk by chunk", cli_collective},
+    {"traffic", "what a job demands of the network: groups, transfers, heat map", cli_traffic},
+    {"profile", "what each operator of a model costs: measured or by the roofline", cli_profile},
+    {"interleave", "when jobs that share links should start, so that their bursts miss each other",
+     cli_interleave},
+    {"schedule", "many jobs on one cluster over time: placement, sharing, failures", cli_schedule},
+    {"lab", "a plan or contending jobs on this machine's kernel, with real sockets", cli_lab},
+    {"cc", "MLTCP as a congestion control of this kernel: load, status, tune, unload", cli_cc},
+    {"reproduce", "published claims run again: theirs, ours, and whether they hold", cli_reproduce},
     {NULL, NULL, NULL},
 };
 
@@ -67,8 +68,10 @@ int main(int argc, char **argv)
     const struct cli_entry *entry = find_verb(name);
     if (entry == NULL) {
         struct weft_error error;
-        weft_fail(&error, WEFT_INPUT, "'%.40s' is no verb; see weft help", name);
-        fprintf(stderr, "weft: %s\n", error.message);
+        const char *near = cli_meant(name, entries);
+        weft_fail(&error, WEFT_INPUT, "'%.40s' is no verb; %s%s", name,
+                  near != NULL ? "do you mean weft " : "see weft help", near != NULL ? near : "");
+        fprintf(stderr, "weft: %s%s\n", error.message, near != NULL ? "?" : "");
         return CLI_EXIT_USAGE;
     }
     char program[64];

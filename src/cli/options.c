@@ -4,6 +4,7 @@
 // that says what to write instead. argp's own messages are switched off: they name no remedy.
 
 #include "cli.h"
+#include "weft/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,40 @@ struct top {
     struct cli *cli;
     void *verb_input;
     const char *refused; // the argument at which argp gave up
+    const char *cluster; // an argument that is a cluster; NULL = none
 };
+
+// An argument that is a cluster by its content says --cluster, in every verb that has hardware. It
+// stands last: what follows it was swapped with it.
+static error_t take_argument(struct top *top, const char *argument)
+{
+    struct cli *cli = top->cli;
+    if ((cli->verb->groups & CLI_HARDWARE) == 0) {
+        return ARGP_ERR_UNKNOWN;
+    }
+    enum weft_file_kind kind = weft_file_kind(argument);
+    bool cluster = kind == WEFT_FILE_CLUSTER || kind == WEFT_FILE_NCCL_TOPOLOGY;
+    if (cluster && top->cluster != NULL) {
+        return cli_usage(cli, "one cluster only, not '%.100s' and '%.100s'", top->cluster,
+                         argument);
+    }
+    if (!cluster) {
+        return top->cluster == NULL || cli->given.job.model != NULL
+                   ? ARGP_ERR_UNKNOWN
+                   : cli_usage(cli, "%.100s is %s, which stands last; write %s %.100s %.100s",
+                               top->cluster, weft_file_kind_name(weft_file_kind(top->cluster)),
+                               cli->program, argument, top->cluster);
+    }
+    top->cluster = argument;
+    return 0;
+}
 
 static error_t parse_top(int key, char *argument, struct argp_state *state)
 {
-    (void)argument;
     struct top *top = state->input;
     switch (key) {
+    case ARGP_KEY_ARG:
+        return take_argument(top, argument);
     case ARGP_KEY_INIT:
         state->child_inputs[0] = top->verb_input;
         for (int i = 1; state->root_argp->children[i].argp != NULL; i++) {
@@ -169,6 +197,11 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
     if (failed != 0 && cli->error.code == WEFT_OK) {
         explain(cli, children, top.refused);
     }
+    const char **path = &cli->given.hardware.cluster_path;
+    if (failed == 0 && top.cluster != NULL && *path != NULL) {
+        return cli_misuse(cli, "one cluster only, not '%.100s' and --cluster", top.cluster);
+    }
+    *path = top.cluster != NULL ? top.cluster : *path;
     // Asked before any work, so that no result is made that cannot be kept.
     return failed == 0 &&
            ((verb->groups & CLI_OUTPUT_FOLDER) != 0 || cli_can_write(cli, cli->output_path));

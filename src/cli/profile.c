@@ -44,8 +44,8 @@ static const char doc[] =
     "\n"
     "Examples:\n"
     "  $ weft profile dlrm-16 --servers 16\n"
-    "  $ weft profile vgg16-16 --cluster cluster.yaml -o profile.json\n"
-    "  $ weft profile vgg16-16 --cluster cluster.yaml --profile profile.json --json\n";
+    "  $ weft profile vgg16-16 cluster.yaml -o profile.json\n"
+    "  $ weft profile vgg16-16 cluster.yaml --profile profile.json --json\n";
 
 // Takes the options. They are this verb's own and not the groups' of hardware and model, since a
 // profile needs neither ports nor rates.
@@ -72,7 +72,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_PROFILE:
         return cli_take(cli, &request->profile_path, argument, "profile");
     case ARGP_KEY_ARG:
-        return cli_take(cli, &request->model, argument, "model");
+        return request->model == NULL ? cli_take(cli, &request->model, argument, "model")
+                                      : cli_take(cli, &request->cluster_path, argument, "cluster");
     case ARGP_KEY_NO_ARGS:
         return cli_usage(cli, "which model? write %s dlrm-16 --servers 16; weft models lists them",
                          cli->program);
@@ -200,7 +201,7 @@ int cli_profile(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft profile",
-        .arguments = "MODEL --servers N\nMODEL --cluster FILE.yaml",
+        .arguments = "MODEL CLUSTER.yaml\nMODEL --servers N",
         .doc = doc,
         .options = options,
         .parser = parse,

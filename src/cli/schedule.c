@@ -298,7 +298,7 @@ int cli_schedule(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft schedule",
-        .arguments = "TRACE.yaml",
+        .arguments = "TRACE.yaml [CLUSTER.yaml]",
         .doc = doc,
         .options = options,
         .parser = parse,

@@ -9,6 +9,7 @@
 // weft export), and a remedy that is no option is left out.
 
 #include "cli.h"
+#include "weft/format.h"
 
 #include <string.h>
 
@@ -102,6 +103,43 @@ void cli_spell_for(const struct weft_parameter_group *groups, char *message)
     spell(&names, message);
 }
 
+// What a file of each kind is for, as a command with the file.
+static const char *const uses[WEFT_FILE_KINDS] = {
+    [WEFT_FILE_CLUSTER] = "; it stands behind a model: weft plan MODEL FILE",
+    [WEFT_FILE_MODEL] = "; write weft plan FILE CLUSTER.yaml",
+    [WEFT_FILE_GRAPH] = "; write weft plan FILE CLUSTER.yaml",
+    [WEFT_FILE_PLAN] = "; it is for weft check FILE, weft export and weft simulate --plan",
+    [WEFT_FILE_SNAPSHOT] = "; write weft interleave FILE",
+    [WEFT_FILE_SWEEP] = "; write weft sweep FILE -o RESULTS.jsonl",
+    [WEFT_FILE_JOB_TRACE] = "; write weft schedule FILE",
+    [WEFT_FILE_PROFILE] = "; write weft plan MODEL CLUSTER.yaml --profile FILE",
+    [WEFT_FILE_CLAIMS] = "; write weft reproduce --claims with its folder",
+    [WEFT_FILE_CHAKRA] = "; write weft simulate with the folder of the trace",
+    [WEFT_FILE_GOAL] = "; write weft simulate FILE CLUSTER.yaml",
+    [WEFT_FILE_MATRIX] = "; write weft simulate FILE CLUSTER.yaml",
+    [WEFT_FILE_TIERS] = "; write weft simulate FLOWS --topology FILE",
+    [WEFT_FILE_MSCCL] = "; write weft collective check FILE",
+    [WEFT_FILE_NCCL_TOPOLOGY] = "; write weft init --from FILE -o cluster.yaml",
+    [WEFT_FILE_TRANSFORMERS] = "; write a model file with 'preset: transformer'",
+    [WEFT_FILE_COMPRESSED] = "; unpack it first",
+};
+
+// The name of the file that a message is about: what stands before `mark`, without what wraps it.
+struct slice {
+    const char *text;
+    size_t length;
+};
+static struct slice file_of(const char *message, const char *mark)
+{
+    const char *end = strstr(message, mark);
+    const char *begin = message;
+    for (const char *at = strstr(message, ": "); at != NULL && at < end;
+         at = strstr(at + 1, ": ")) {
+        begin = at + 2;
+    }
+    return (struct slice){begin, end != NULL ? (size_t)(end - begin) : 0};
+}
+
 // " (--batch 8)". A remedy may also be a command: measurements that are not complete are filled in
 // by weft profile and by no option.
 const char *cli_spell_remedy(const struct cli *cli, struct weft_arena *arena)
@@ -109,6 +147,27 @@ const char *cli_spell_remedy(const struct cli *cli, struct weft_arena *arena)
     const struct weft_error *error = &cli->error;
     if (strcmp(error->key, "full-profile") == 0) {
         return " (weft profile MODEL --profile FILE -o FULL.json)";
+    }
+    if (strcmp(error->key, "file") == 0) {
+        uint64_t kind = 0;
+        struct weft_error ignored;
+        bool known = weft_parse_count(&kind, error->value, 0, WEFT_FILE_KINDS - 1, &ignored);
+        const char *use = known ? uses[kind] : NULL;
+        const char *place = use != NULL ? strstr(use, "FILE") : NULL;
+        struct slice file = file_of(error->message, ": this is ");
+        return place == NULL ? (use != NULL ? use : "")
+                             : weft_arena_format(arena, "%.*s%.*s%s", (int)(place - use), use,
+                                                 (int)file.length, file.text, place + 4);
+    }
+    if (strcmp(error->key, "missing") == 0) {
+        struct slice file = file_of(error->message, ": cannot open");
+        const char *name = weft_arena_text(arena, file.text, file.length);
+        return !weft_request_in_zoo(name)
+                   ? ""
+                   : weft_arena_format(arena,
+                                       "; that is a model's name, and here stands a file, as weft "
+                                       "plan %s CLUSTER.yaml -o plan.json writes",
+                                       name);
     }
     const struct names names = {.own = cli->verb->options};
     if (error->key[0] == '\0' || !is_option(&names, error->key, strlen(error->key))) {

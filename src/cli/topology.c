@@ -93,7 +93,7 @@ int cli_topology(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft topology",
-        .arguments = "--uniform --servers N --degree D\nFILE.fbuf --degree D",
+        .arguments = "JOB [CLUSTER.yaml]\n--uniform --servers N --degree D",
         .doc = doc,
         .options = options,
         .parser = parse,

@@ -52,6 +52,10 @@ VALUES = {
     # Chakra
     "accelerator": ["B200"],
     "groups": ["groups.json"],
+    # first clusters
+    "force": [None],
+    "from": ["server.xml"],
+    "nics": ["4x100G"],
     # hostfiles
     "hosts": ["job.txt"],
     # bills of fabrics
@@ -490,6 +494,8 @@ CASES += [
     Case("sweep-list", "sweep", "sweep.yaml --list", quiet={"list": STATED}),
     Case("sweep-run", "sweep", "sweep.yaml -o out.jsonl", quiet={"prune": "the file is new"}),
     Case("sweep-merge", "sweep", "--merge results.jsonl -o out.jsonl", quiet={"merge": STATED}),
+    Case("init", "init", "--json"),
+    Case("init-file", "init", "-o new.yaml", quiet={"force": "the file is new"}),
     Case("reproduce-list", "reproduce", "--list --json", quiet={"list": STATED}),
 ]
 
@@ -505,6 +511,10 @@ def make_inputs(weft, examples, folder):
         "accelerators: {per_server: 2, kind: A100, memory: 40GB}\n")
 
     shutil.copy(examples / "clusters" / "128x8-400g.yaml", folder / "priced.yaml")
+    (folder / "server.xml").write_text(
+        '<system version="1"><cpu numaid="0" arch="x86_64"><pci busid="0000:18:00.0" '
+        'class="0x020000" link_speed="32.0 GT/s PCIe" link_width="16"><nic>'
+        '<net name="mlx5_0" dev="0" speed="200000" port="1"/></nic></pci></cpu></system>')
     few = (folder / "six-racks.yaml").read_text()
     (folder / "few.yaml").write_text(
         few.replace("count: 24, jobs_per_hour: 16", "count: 8, jobs_per_hour: 100")

@@ -27,6 +27,52 @@ struct weft_file {
 bool weft_files_save(const struct weft_file *files, uint32_t count, struct weft_arena scratch,
                      struct weft_error *error) WEFT_MUST_USE;
 
+// ---- what a file is ----
+
+enum weft_file_kind {
+    WEFT_FILE_UNKNOWN,
+    WEFT_FILE_CLUSTER,
+    WEFT_FILE_MODEL,
+    WEFT_FILE_GRAPH,
+    WEFT_FILE_PLAN,
+    WEFT_FILE_SNAPSHOT,
+    WEFT_FILE_SWEEP,
+    WEFT_FILE_JOB_TRACE,
+    WEFT_FILE_PROFILE,
+    WEFT_FILE_CLAIMS,
+    WEFT_FILE_RESULT, // JSON of another verb
+    WEFT_FILE_CHAKRA,
+    WEFT_FILE_GOAL, // text; the binary form says nothing of itself
+    WEFT_FILE_MATRIX,
+    WEFT_FILE_TIERS,
+    WEFT_FILE_MSCCL,
+    WEFT_FILE_MSCCLPP,
+    WEFT_FILE_NCCL_TOPOLOGY,
+    WEFT_FILE_NCCL_GRAPH,
+    WEFT_FILE_SIMAI_WORKLOAD,
+    WEFT_FILE_SIMAI_TOPOLOGY,
+    WEFT_FILE_INFRAGRAPH,
+    WEFT_FILE_KINETO,
+    WEFT_FILE_SLURM,
+    WEFT_FILE_TRANSFORMERS,
+    WEFT_FILE_DOT,
+    WEFT_FILE_SVG,
+    WEFT_FILE_HTML,
+    WEFT_FILE_PDF,
+    WEFT_FILE_PICTURE,
+    WEFT_FILE_COMPRESSED,
+    WEFT_FILE_PROGRAM,
+    WEFT_FILE_KINDS,
+};
+// By the first 64 KiB of the bytes, or of a regular file. A guess, for messages and for arguments
+// whose place is free; no reader relies on it. UNKNOWN: no kind fits, or there is no such file.
+enum weft_file_kind weft_file_kind_of(const char *data, size_t length);
+enum weft_file_kind weft_file_kind(const char *path);
+const char *weft_file_kind_name(enum weft_file_kind kind); // "a cluster file"
+// For readers that failed: wraps the error by the path or, where the file is of another known kind
+// than is wanted, says so instead, with the remedy "file" of that kind. Returns false.
+bool weft_file_mistaken(struct weft_error *error, const char *path, enum weft_file_kind wanted);
+
 WEFT_API_END
 
 #endif

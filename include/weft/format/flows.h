@@ -33,6 +33,9 @@ struct weft_flows_spec {
 // True in *matches when the text names one of the kinds (so is not a file's name).
 bool weft_flows_parse(struct weft_flows_spec *spec, bool *matches, const char *text,
                       struct weft_error *error) WEFT_MUST_USE;
+// What to write for flows that a text means and does not spell ("allredcue:1MB"), as the end of a
+// message; NULL: it does not look like flows.
+const char *weft_flows_meant(const char *text, struct weft_arena *arena);
 
 WEFT_API_END
 

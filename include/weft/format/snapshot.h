@@ -18,8 +18,6 @@ bool weft_snapshot_read(struct weft_job_set *set, const char *data, size_t lengt
                         struct weft_error *error) WEFT_MUST_USE;
 bool weft_snapshot_load(struct weft_job_set *set, const char *path, struct weft_arena *arena,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-// Whether the file is JSON of another kind: an object with neither jobs nor links, such as a plan.
-bool weft_snapshot_is_other(const char *path);
 // Series of what links carried, as CSV that `weft simulate --series` writes: a line of names, with
 // time_s and bytes, then samples in equal steps; bytes since the sample before. With a column link
 // there are several; those that are missing carried nothing. INPUT names the line. O(bytes log n).

@@ -3,6 +3,7 @@
 // --model takes, too, become a request of weft/request/buy.h, which weft plan --fabric asks. What
 // that prints is in src/cli/plan/buy.c.
 
+#include "cli/plan/plan.h"
 #include "compare.h"
 
 // Batches of the request are as large as those of a list of parameters.
@@ -53,11 +54,10 @@ bool compare_bought(struct compare_options *input)
     if (input->cluster != NULL) {
         given->hardware.cluster_path = input->cluster;
     }
-    if (given->hardware.cluster_path == NULL) {
-        return cli_misuse(cli, "on which cluster? write %s %s CLUSTER.yaml", cli->program,
-                          input->path);
+    const struct cli_named named = {&input->path, 1, cli->program};
+    if (!cli_name_model(&given->job, &given->hardware, &named, &cli->error)) {
+        return false;
     }
-    given->job.model = input->path;
     input->buy.request.fabrics.count = models->fabric_count;
     input->buy.request.fabrics.names = models->fabrics;
     input->buy.request.own = true;

@@ -28,7 +28,7 @@ static const char doc[] =
     "  $ weft compare llama3-70b cluster.yaml --tokens 15T\n"
     "  $ weft compare --model dlrm-16,vgg16-16 cluster.yaml --rates 25Gbps,100Gbps --plot out.svg\n"
     "  $ weft compare job.fbuf --degree 4 --rate 100Gbps\n"
-    "  $ weft compare job.fbuf --cluster cluster.yaml --json\n";
+    "  $ weft compare job.fbuf cluster.yaml --json\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -102,10 +102,11 @@ static bool compare_graph(const struct compare_options *input)
 {
     struct cli *cli = input->cli;
     if (input->path == NULL) {
-        return cli_misuse(cli,
-                          "which job? write %s FILE.fbuf --degree 4 --rate 100Gbps, or %s --model "
-                          "NAME CLUSTER.yaml",
-                          cli->program, cli->program);
+        const char *cluster = cli->given.hardware.cluster_path;
+        return cli_misuse(cli, "which model or job? write %s MODEL %.100s%s", cli->program,
+                          cluster != NULL ? cluster : "CLUSTER.yaml",
+                          cluster != NULL ? "; weft models lists them"
+                                          : ", or FILE.fbuf --degree 4 --rate 100Gbps");
     }
     if (input->buy.given) {
         return cli_misuse(cli, "'%.100s' is a task graph; --%s is for %s MODEL CLUSTER.yaml",
@@ -150,7 +151,7 @@ static bool run(struct compare_options *input)
         !cli_can_write(cli, input->models.resume_path)) {
         return false;
     }
-    bool model = input->path != NULL && weft_request_in_zoo(input->path);
+    bool model = input->path != NULL && weft_request_means_model(input->path);
     if (cli->given.job.model == NULL && (model || input->cluster != NULL)) {
         return compare_bought(input);
     }
@@ -161,8 +162,8 @@ int cli_compare(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft compare",
-        .arguments = "FILE.fbuf --degree D --rate R\nFILE.fbuf --cluster FILE.yaml\nMODEL "
-                     "CLUSTER.yaml\n--model M[,M] CLUSTER.yaml",
+        .arguments = "MODEL CLUSTER.yaml\nJOB CLUSTER.yaml\nJOB --degree D --rate R\n"
+                     "--model M[,M] CLUSTER.yaml",
         .doc = doc,
         .options = compare_model_options,
         .parser = parse,

@@ -88,7 +88,7 @@ static const char doc[] =
     "  $ weft plan dlrm-16 cluster.yaml --effort 60 -o plan.json\n"
     "  $ weft plan llama3-70b cluster.yaml --fabric all --tokens 15T\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps\n"
-    "  $ weft plan job.fbuf --cluster cluster.yaml -o plan.json --report plan.html\n"
+    "  $ weft plan job.fbuf cluster.yaml -o plan.json --report plan.html\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps --method topoopt --json\n";
 
 static error_t take_path(struct plan_input *input, const char *path)
@@ -137,37 +137,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text);
-    size_t end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-// Whether the arguments name a model and not a task graph.
-static bool begins_with_model(const struct weft_plan_request *request, const char *const *names,
-                              uint32_t count)
-{
-    const char *first = names[0];
-    bool named = strpbrk(first, "./-") == NULL || ends_with(first, ".yaml") ||
-                 ends_with(first, ".yml") || weft_request_in_zoo(first);
-    return request->job.model != NULL || count == 2 || named;
-}
-
 bool cli_plan_name(struct weft_plan_request *request, const char *const *names, uint32_t count,
                    struct weft_error *error)
 {
-    if (count == 0 && request->job.model != NULL) {
-        return weft_fail(error, WEFT_USAGE,
-                         "on which cluster? write weft plan --model %s CLUSTER.yaml",
-                         request->job.model);
+    if (count == 0 && request->job.model == NULL) {
+        const char *cluster = request->hardware.cluster_path;
+        return weft_fail(error, WEFT_USAGE, "which model or job? write weft plan MODEL %.100s%s",
+                         cluster != NULL ? cluster : "CLUSTER.yaml",
+                         cluster != NULL ? "; weft models lists them"
+                                         : ", or weft plan FILE.fbuf --degree 4 --rate 100Gbps");
     }
-    if (count == 0) {
-        return weft_fail(error, WEFT_USAGE,
-                         "which job? write weft plan MODEL CLUSTER.yaml, or weft plan FILE.fbuf "
-                         "--degree 4 --rate 100Gbps");
-    }
-    if (begins_with_model(request, names, count)) {
+    if (request->job.model != NULL || count == 2 || weft_request_means_model(names[0])) {
         const struct cli_named named = {names, count, "weft plan"};
         return cli_name_model(&request->job, &request->hardware, &named, error);
     }
@@ -459,8 +439,7 @@ int cli_plan(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft plan",
-        .arguments = "MODEL CLUSTER.yaml\nFILE.fbuf --degree D --rate R\nFILE.fbuf --cluster "
-                     "FILE.yaml",
+        .arguments = "MODEL CLUSTER.yaml\nJOB CLUSTER.yaml\nJOB --degree D --rate R",
         .doc = doc,
         .options = options,
         .parser = parse,

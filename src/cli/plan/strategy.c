@@ -120,6 +120,25 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+// A model needs accelerators, which only a file states; the options that were given go into one.
+static bool ask_cluster(const struct weft_request_job *job,
+                        const struct weft_request_hardware *hardware, const char *program,
+                        struct weft_error *error)
+{
+    if (hardware->server_count == 0 && hardware->degree == 0 && !hardware->rate_given) {
+        return weft_fail(error, WEFT_USAGE, "on which cluster? write %s %s CLUSTER.yaml", program,
+                         job->model);
+    }
+    double rate_Bps = hardware->rate_given ? hardware->rate_Bps : 50e9;
+    return weft_fail(error, WEFT_USAGE,
+                     "a model needs accelerators, which a cluster file states; write weft init "
+                     "--servers %u --nics %ux%gGbps --accelerator H100 -o cluster.yaml, then %s %s "
+                     "cluster.yaml",
+                     hardware->server_count > 0 ? hardware->server_count : 16,
+                     hardware->degree > 0 ? hardware->degree : 8, rate_Bps / 125e6, program,
+                     job->model);
+}
+
 bool cli_name_model(struct weft_request_job *job, struct weft_request_hardware *hardware,
                     const struct cli_named *named, struct weft_error *error)
 {
@@ -143,9 +162,7 @@ bool cli_name_model(struct weft_request_job *job, struct weft_request_hardware *
         return weft_fail(error, WEFT_USAGE, "'%.100s' is one argument too many; see %s --help",
                          named->names[at], named->program);
     }
-    return hardware->cluster_path != NULL ||
-           weft_fail(error, WEFT_USAGE, "on which cluster? write %s %s CLUSTER.yaml",
-                     named->program, job->model);
+    return hardware->cluster_path != NULL || ask_cluster(job, hardware, named->program, error);
 }
 
 // ---- strategies as text ----

@@ -275,7 +275,8 @@ int cli_simulate(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft simulate",
-        .arguments = "JOB... --rate R\nFLOWS --servers N --rate R\nSNAPSHOT.json --sharing POLICY",
+        .arguments = "JOB... CLUSTER.yaml\nJOB... --rate R\nFLOWS --servers N --rate R\n"
+                     "SNAPSHOT.json --sharing POLICY",
         .doc = doc,
         .options = options,
         .parser = parse,

@@ -381,5 +381,6 @@ bool weft_cluster_load(struct weft_cluster *cluster, const char *path, struct we
     if (!weft_file_load(&data, &length, path, WEFT_YAML_BYTES_MAX, arena, error)) {
         return false;
     }
-    return weft_cluster_read(cluster, data, length, arena, error) || weft_wrap(error, "%s", path);
+    return weft_cluster_read(cluster, data, length, arena, error) ||
+           weft_file_mistaken(error, path, WEFT_FILE_CLUSTER);
 }

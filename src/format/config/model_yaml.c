@@ -324,5 +324,6 @@ bool weft_model_load(struct weft_model *model, const char *path, struct weft_are
     if (!weft_file_load(&data, &length, path, WEFT_YAML_BYTES_MAX, arena, error)) {
         return false;
     }
-    return weft_model_read(model, data, length, arena, error) || weft_wrap(error, "%s", path);
+    return weft_model_read(model, data, length, arena, error) ||
+           weft_file_mistaken(error, path, WEFT_FILE_MODEL);
 }

@@ -212,7 +212,8 @@ bool weft_profile_load(struct weft_profile *profile, const char *path, struct we
     if (!weft_file_load(&data, &length, path, FILE_MAX_BYTES, arena, error)) {
         return false;
     }
-    return weft_profile_read(profile, data, length, arena, error) || weft_wrap(error, "%s", path);
+    return weft_profile_read(profile, data, length, arena, error) ||
+           weft_file_mistaken(error, path, WEFT_FILE_PROFILE);
 }
 
 const char *weft_profile_write(const struct weft_profile *profile, struct weft_arena *arena)

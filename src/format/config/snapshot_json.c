@@ -448,16 +448,7 @@ bool weft_snapshot_load(struct weft_job_set *set, const char *path, struct weft_
         return false;
     }
     return weft_snapshot_read(set, data, length, arena, scratch, error) ||
-           weft_wrap(error, "%s", path);
-}
-
-bool weft_snapshot_is_other(const char *path)
-{
-    json_t *root = json_load_file(path, 0, NULL);
-    bool other = json_is_object(root) && json_object_get(root, "jobs") == NULL &&
-                 json_object_get(root, "links") == NULL;
-    json_decref(root);
-    return other;
+           weft_file_mistaken(error, path, WEFT_FILE_SNAPSHOT);
 }
 
 // ---- writing ----

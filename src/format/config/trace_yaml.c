@@ -367,5 +367,6 @@ bool weft_job_trace_load(struct weft_job_trace *trace, const char *path, struct 
     if (!weft_file_load(&data, &length, path, WEFT_YAML_BYTES_MAX, arena, error)) {
         return false;
     }
-    return weft_job_trace_read(trace, data, length, arena, error) || weft_wrap(error, "%s", path);
+    return weft_job_trace_read(trace, data, length, arena, error) ||
+           weft_file_mistaken(error, path, WEFT_FILE_JOB_TRACE);
 }

@@ -83,7 +83,7 @@ bool weft_fbuf_load(struct weft_fbuf *fbuf, const char *path, struct weft_arena 
         return false;
     }
     if (!weft_fbuf_read(fbuf, data, length, arena, scratch, error)) {
-        return weft_wrap(error, "%s", path);
+        return weft_file_mistaken(error, path, WEFT_FILE_GRAPH);
     }
     return true;
 }

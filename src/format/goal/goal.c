@@ -52,7 +52,7 @@ bool weft_goal_load(struct weft_goal *goal, const char *path, struct weft_arena 
         return false;
     }
     if (!weft_goal_read(&read, data, length, arena, scratch, error)) {
-        return weft_wrap(error, "%s", path);
+        return weft_file_mistaken(error, path, WEFT_FILE_GOAL);
     }
     read.path = weft_arena_text(arena, path, strlen(path));
     *goal = read;

@@ -151,6 +151,27 @@ static bool read_parts(struct weft_flows_spec *spec, const struct parts *parts,
     return true;
 }
 
+const char *weft_flows_meant(const char *text, struct weft_arena *arena)
+{
+    enum { KINDS = sizeof kinds / sizeof kinds[0] };
+    const char *names[KINDS];
+    const char *list = "";
+    for (uint32_t i = 0; i < KINDS; i++) {
+        names[i] = kinds[i].name;
+        list = weft_arena_format(arena, "%s%s%s", list, i == 0 ? "" : ", ", names[i]);
+    }
+    size_t length = strcspn(text, ":");
+    bool colon = text[length] == ':';
+    const char *near = weft_nearest_word(weft_arena_text(arena, text, length), names, KINDS);
+    for (uint32_t i = 0; near != NULL && i < KINDS; i++) {
+        if (names[i] == near && (colon || weft_word_edits(text, length, near) < 3)) {
+            return weft_arena_format(arena, "do you mean %s%s?", colon ? near : kinds[i].form,
+                                     text + length);
+        }
+    }
+    return colon ? weft_arena_format(arena, "flows are %s, as %s", list, kinds[0].form) : NULL;
+}
+
 bool weft_flows_parse(struct weft_flows_spec *spec, bool *matches, const char *text,
                       struct weft_error *error)
 {

@@ -450,7 +450,7 @@ bool weft_matrix_load(struct weft_matrix *matrix, const char *path, struct weft_
         return false;
     }
     if (!weft_matrix_read(&read, data, length, arena, scratch, error)) {
-        return weft_wrap(error, "%s", path);
+        return weft_file_mistaken(error, path, WEFT_FILE_MATRIX);
     }
     read.path = weft_arena_text(arena, path, strlen(path));
     *matrix = read;

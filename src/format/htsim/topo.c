@@ -228,5 +228,6 @@ bool weft_topo_load(struct weft_tiers *tiers, const char *path, struct weft_aren
     if (!weft_file_load(&data, &length, path, BYTES_MAX, &scratch, error)) {
         return false;
     }
-    return weft_topo_read(tiers, data, length, error) || weft_wrap(error, "%s", path);
+    return weft_topo_read(tiers, data, length, error) ||
+           weft_file_mistaken(error, path, WEFT_FILE_TIERS);
 }

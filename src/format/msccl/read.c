@@ -343,5 +343,5 @@ bool weft_msccl_load(struct weft_program *program, const char *path, struct weft
         return false; // names the file
     }
     return weft_msccl_read(program, data, length, arena, bytes, error) ||
-           weft_wrap(error, "%s", path);
+           weft_file_mistaken(error, path, WEFT_FILE_MSCCL);
 }

@@ -266,7 +266,7 @@ bool weft_nccl_topology_load(struct weft_nccl_topology *topology, const char *pa
         return false; // names the file
     }
     return weft_nccl_topology_read(topology, data, length, arena, bytes, error) ||
-           weft_wrap(error, "%s", path);
+           weft_file_mistaken(error, path, WEFT_FILE_NCCL_TOPOLOGY);
 }
 
 void weft_nccl_cluster(struct weft_cluster *cluster, const struct weft_nccl_topology *topology,

@@ -526,5 +526,5 @@ bool weft_plan_load(struct weft_plan *plan, const char *path, struct weft_arena 
         return false;
     }
     return weft_plan_read(plan, data, length, arena, scratch, error) ||
-           weft_wrap(error, "%s", path);
+           weft_file_mistaken(error, path, WEFT_FILE_PLAN);
 }

@@ -70,9 +70,9 @@ bool weft_shifts_load(uint64_t *shift_ps, const struct weft_snapshot *snapshot, 
         return false;
     }
     if (!weft_json_parse(&root, data, length, error)) {
-        return weft_wrap(error, "%s", path);
+        return weft_file_mistaken(error, path, WEFT_FILE_RESULT);
     }
     bool fine = read_shifts(shift_ps, snapshot, root, scratch, error);
     json_decref(root);
-    return fine || weft_wrap(error, "%s", path);
+    return fine || weft_file_mistaken(error, path, WEFT_FILE_RESULT);
 }

@@ -7,6 +7,7 @@
 
 #include "weft/format.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -91,14 +92,42 @@ static bool read_all(void *context)
     }
 }
 
+// The name in the folder of `path` that is one or two edits away from its own, if there is one.
+static bool find_near(char near[NAME_MAX + 1], const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    int length = snprintf(folder, sizeof folder, "%.*s.", (int)(name - path), path);
+    DIR *open = length < (int)sizeof folder ? opendir(folder) : NULL;
+    uint32_t fewest = strlen(name) > 4 ? 3 : 0;
+    for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;) { // NOLINT
+        uint32_t edits = weft_word_edits(name, strlen(name), entry->d_name);
+        if (edits < fewest || (edits > 0 && edits == fewest && strcmp(entry->d_name, near) < 0)) {
+            fewest = edits;
+            snprintf(near, NAME_MAX + 1, "%s", entry->d_name);
+        }
+    }
+    if (open != NULL) {
+        closedir(open);
+    }
+    return near[0] != '\0';
+}
+
 bool weft_file_load(const char **data, size_t *length, const char *path, size_t limit_bytes,
                     struct weft_arena *arena, struct weft_error *error)
 {
     bool is_stdin = strcmp(path, "-") == 0;
     int file = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
+        bool missing = errno == ENOENT;
+        char near[NAME_MAX + 1] = "";
         fail_io(error, "open", errno);
-        return weft_wrap(error, "%s", path);
+        if (missing && find_near(near, path)) {
+            weft_fail(error, WEFT_IO, "there is no such file; do you mean %s?", near);
+        }
+        weft_wrap(error, "%s", path);
+        return missing ? weft_remedy(error, "missing", "%s", "") : false;
     }
     size_t limit = limit_bytes == 0 ? DEFAULT_LIMIT_BYTES : limit_bytes;
     struct weft_arena grown = *arena;

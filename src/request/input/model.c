@@ -8,6 +8,7 @@
 #include "weft/request/parameter.h"
 
 #include <string.h>
+#include <unistd.h>
 
 // ---- parameters ----
 
@@ -92,6 +93,24 @@ bool weft_request_in_zoo(const char *name)
         }
     }
     return false;
+}
+
+bool weft_request_means_model(const char *word)
+{
+    static const char *const endings[] = {".yaml", ".yml", ".fbuf", ".cm", ".goal", ".bin", ".et"};
+    enum { MODELS = 2, COUNT = sizeof endings / sizeof endings[0] };
+    size_t length = strlen(word);
+    uint32_t ending = 0;
+    while (ending < COUNT &&
+           (length < strlen(endings[ending]) ||
+            strcmp(word + length - strlen(endings[ending]), endings[ending]) != 0)) {
+        ending++;
+    }
+    enum weft_file_kind kind = weft_file_kind(word);
+    bool file = kind != WEFT_FILE_UNKNOWN || access(word, F_OK) == 0 || weft_chakra_is_trace(word);
+    return weft_request_in_zoo(word) || kind == WEFT_FILE_MODEL ||
+           (kind == WEFT_FILE_UNKNOWN && ending < MODELS) ||
+           (!file && ending == COUNT && strchr(word, '/') == NULL);
 }
 
 bool weft_request_model(struct weft_model *model, const char *name_or_file,

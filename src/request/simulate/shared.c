@@ -267,17 +267,6 @@ static uint64_t compute_ps(const struct weft_demand *demand)
     return left_ps;
 }
 
-// Another kind of JSON is not a snapshot with a member missing.
-static bool explain(const struct simulation *simulation)
-{
-    const char *path = simulation->loads[0];
-    return weft_snapshot_is_other(path) &&
-           weft_fail(error_of(simulation), WEFT_INPUT,
-                     "%s: JSON without jobs and links, which a snapshot has; a plan goes with "
-                     "{plan}",
-                     path);
-}
-
 // Reads the snapshot and gives each job the start, weight and jitter that the file states. Jitter
 // is stated as a time there and becomes a ratio of what the job computes.
 static bool load(struct shared *shared, struct simulation *simulation)
@@ -286,7 +275,7 @@ static bool load(struct shared *shared, struct simulation *simulation)
     struct weft_sim_options *sim = &simulation->options;
     if (!weft_snapshot_load(shared->set, simulation->loads[0], base->arena, base->scratch,
                             base->error)) {
-        return explain(simulation);
+        return false;
     }
     uint32_t count = shared->set->snapshot.job_count;
     uint64_t *computes_ps = WEFT_NEW(base->arena, uint64_t, count);

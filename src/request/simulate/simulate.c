@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 // Of a document, until its first character shows.
 static const int blanks_max = 4096;
@@ -113,6 +114,23 @@ static bool refuse_words(const struct weft_simulate_request *request, const char
                               load);
 }
 
+// A load that is neither there nor flows in words may mean such words.
+static bool check_loads(const struct weft_simulate_request *request,
+                        struct weft_request_environment *environment)
+{
+    for (uint32_t i = 0; i < request->load_count; i++) {
+        const char *load = request->loads[i];
+        struct weft_arena scratch = environment->base.scratch;
+        bool there = access(load, F_OK) == 0 || weft_chakra_is_trace(load);
+        const char *meant = there ? NULL : weft_flows_meant(load, &scratch);
+        if (meant != NULL) {
+            return weft_fail(environment->base.error, WEFT_INPUT,
+                             "'%.80s' is neither a file nor flows; %s", load, meant);
+        }
+    }
+    return true;
+}
+
 // Sends the request to who plays its kind of load, and refuses what that kind does not have.
 static bool play(struct simulation *simulation)
 {
@@ -134,6 +152,9 @@ static bool play(struct simulation *simulation)
     bool matches = false;
     if (!check_scale_up(request, error) || !refuse_sharing(request, error) ||
         !weft_flows_parse(&spec, &matches, request->loads[0], error)) {
+        return false;
+    }
+    if (!matches && !check_loads(request, simulation->environment)) {
         return false;
     }
     if (!matches) {

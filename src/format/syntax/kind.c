@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a file is, by its beginning: so that a message can say "this is a cluster file" where one
+// reader stumbles over what another one reads, and so that arguments find their places.
+//
+// Rows of a table say what a kind is known by: the bytes that it begins with, the keys of its
+// outermost mapping (YAML at the left margin, JSON inside the first brace), its root element, or
+// words of its first lines. The first row that fits wins, so that a narrow one stands before a wide
+// one. A kind is a guess for people; no reader decides by it. O(bytes * rows) of 64 KiB at most.
+
+#include "weft/format/file.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEAD_BYTES = 1 << 16, KEYS_MAX = 3, WORD_BYTES = 48 };
+
+// What a kind is known by.
+enum mark {
+    BYTES,   // the file begins so
+    KEYS,    // all of these keys stand in the outermost mapping
+    SCHEMA,  // as Weft's own JSON says it: "weft.plan/"
+    ELEMENT, // the root element of XML
+    LINES,   // each word begins a line, one after the other
+};
+
+struct row {
+    enum weft_file_kind kind;
+    enum mark mark;
+    const char *words[KEYS_MAX]; // fewer: NULL behind the last
+};
+
+static const char *const names[WEFT_FILE_KINDS] = {
+    [WEFT_FILE_UNKNOWN] = "a file that Weft does not know",
+    [WEFT_FILE_CLUSTER] = "a cluster file",
+    [WEFT_FILE_MODEL] = "a model file",
+    [WEFT_FILE_GRAPH] = "a task graph",
+    [WEFT_FILE_PLAN] = "a plan",
+    [WEFT_FILE_SNAPSHOT] = "a snapshot of jobs",
+    [WEFT_FILE_SWEEP] = "a sweep's file",
+    [WEFT_FILE_JOB_TRACE] = "a trace of jobs",
+    [WEFT_FILE_PROFILE] = "a profile",
+    [WEFT_FILE_CLAIMS] = "a file of claims",
+    [WEFT_FILE_RESULT] = "a result of weft in JSON",
+    [WEFT_FILE_CHAKRA] = "a file of a Chakra trace",
+    [WEFT_FILE_GOAL] = "a GOAL schedule",
+    [WEFT_FILE_MATRIX] = "a traffic matrix of htsim",
+    [WEFT_FILE_TIERS] = "a topology of htsim",
+    [WEFT_FILE_MSCCL] = "a program of MSCCL",
+    [WEFT_FILE_MSCCLPP] = "a plan of MSCCL++",
+    [WEFT_FILE_NCCL_TOPOLOGY] = "a server's NCCL topology",
+    [WEFT_FILE_NCCL_GRAPH] = "a graph of NCCL",
+    [WEFT_FILE_SIMAI_WORKLOAD] = "a SimAI workload",
+    [WEFT_FILE_SIMAI_TOPOLOGY] = "a SimAI topology",
+    [WEFT_FILE_INFRAGRAPH] = "an InfraGraph",
+    [WEFT_FILE_KINETO] = "a Kineto trace",
+    [WEFT_FILE_SLURM] = "a topology.conf of Slurm",
+    [WEFT_FILE_TRANSFORMERS] = "a model's configuration of Hugging Face",
+    [WEFT_FILE_DOT] = "a graph in DOT",
+    [WEFT_FILE_SVG] = "an SVG picture",
+    [WEFT_FILE_HTML] = "an HTML page",
+    [WEFT_FILE_PDF] = "a PDF",
+    [WEFT_FILE_PICTURE] = "a picture",
+    [WEFT_FILE_COMPRESSED] = "a compressed file",
+    [WEFT_FILE_PROGRAM] = "a program",
+};
+
+static const struct row rows[] = {
+    {WEFT_FILE_COMPRESSED, BYTES, {"\x1f\x8b"}},
+    {WEFT_FILE_COMPRESSED, BYTES, {"PK\x03\x04"}},
+    {WEFT_FILE_COMPRESSED, BYTES, {"\x28\xb5\x2f\xfd"}},
+    {WEFT_FILE_COMPRESSED, BYTES, {"\xfd\x37zXZ"}},
+    {WEFT_FILE_COMPRESSED, BYTES, {"BZh"}},
+    {WEFT_FILE_PDF, BYTES, {"%PDF-"}},
+    {WEFT_FILE_PICTURE, BYTES, {"\x89PNG"}},
+    {WEFT_FILE_PICTURE, BYTES, {"\xff\xd8\xff"}},
+    {WEFT_FILE_PROGRAM,
+     BYTES,
+     {"\x7f"
+      "ELF"}},
+    {WEFT_FILE_PROGRAM, BYTES, {"#!"}},
+    {WEFT_FILE_HTML, BYTES, {"<!DOCTYPE html"}},
+    {WEFT_FILE_HTML, BYTES, {"<!doctype html"}},
+    {WEFT_FILE_HTML, ELEMENT, {"html"}},
+    {WEFT_FILE_SVG, ELEMENT, {"svg"}},
+    {WEFT_FILE_MSCCL, ELEMENT, {"algo"}},
+    {WEFT_FILE_NCCL_TOPOLOGY, ELEMENT, {"system"}},
+    {WEFT_FILE_NCCL_GRAPH, ELEMENT, {"graphs"}},
+    {WEFT_FILE_PLAN, SCHEMA, {"weft.plan/"}},
+    {WEFT_FILE_RESULT, SCHEMA, {"weft."}},
+    {WEFT_FILE_MSCCLPP, KEYS, {"collective", "gpus"}},
+    {WEFT_FILE_KINETO, KEYS, {"traceEvents"}},
+    {WEFT_FILE_TRANSFORMERS, KEYS, {"model_type", "hidden_size"}},
+    {WEFT_FILE_PROFILE, KEYS, {"measurements"}},
+    {WEFT_FILE_SNAPSHOT, KEYS, {"jobs", "links"}},
+    {WEFT_FILE_SWEEP, KEYS, {"grid"}},
+    {WEFT_FILE_SWEEP, KEYS, {"scenarios"}},
+    {WEFT_FILE_JOB_TRACE, KEYS, {"cluster", "classes"}},
+    {WEFT_FILE_JOB_TRACE, KEYS, {"cluster", "jobs"}},
+    {WEFT_FILE_CLAIMS, KEYS, {"claims"}},
+    {WEFT_FILE_INFRAGRAPH, KEYS, {"infrastructure"}},
+    {WEFT_FILE_INFRAGRAPH, KEYS, {"devices"}},
+    {WEFT_FILE_MODEL, KEYS, {"operators"}},
+    {WEFT_FILE_MODEL, KEYS, {"preset"}},
+    {WEFT_FILE_MODEL, KEYS, {"network"}},
+    {WEFT_FILE_CLUSTER, KEYS, {"servers", "degree"}},
+    {WEFT_FILE_CLUSTER, KEYS, {"servers", "rate"}},
+    {WEFT_FILE_CLUSTER, KEYS, {"servers", "accelerators"}},
+    {WEFT_FILE_GOAL, LINES, {"num_ranks"}},
+    {WEFT_FILE_MATRIX, LINES, {"Nodes", "Connections"}},
+    {WEFT_FILE_TIERS, LINES, {"Nodes", "Tiers"}},
+    {WEFT_FILE_SLURM, LINES, {"SwitchName="}},
+    {WEFT_FILE_SIMAI_WORKLOAD, LINES, {"HYBRID_"}},
+    {WEFT_FILE_SIMAI_WORKLOAD, LINES, {"MICRO"}},
+    {WEFT_FILE_DOT, LINES, {"digraph"}},
+    {WEFT_FILE_DOT, LINES, {"graph"}},
+};
+
+// ---- text ----
+
+static const char *skip(const char *at, const char *end, const char *bytes)
+{
+    while (at < end && strchr(bytes, *at) != NULL && *at != '\0') {
+        at++;
+    }
+    return at;
+}
+
+static bool begins(const char *at, const char *end, const char *word)
+{
+    size_t length = strlen(word);
+    return (size_t)(end - at) >= length && memcmp(at, word, length) == 0;
+}
+
+static const char *end_of_line(const char *at, const char *end)
+{
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    return stop != NULL ? stop + 1 : end;
+}
+
+// Whether lines, but for empty ones and comments before them, begin with those words in turn.
+static bool has_lines(const char *at, const char *end, const char *const *words)
+{
+    for (uint32_t w = 0; w < KEYS_MAX && words[w] != NULL; w++) {
+        at = skip(at, end, " \t\r\n");
+        while (at < end && *at == '#') {
+            at = skip(end_of_line(at, end), end, " \t\r\n");
+        }
+        if (!begins(at, end, words[w])) {
+            return false;
+        }
+        at = end_of_line(at, end);
+    }
+    return true;
+}
+
+// The first element of XML, behind a prolog and comments.
+static bool has_element(const char *at, const char *end, const char *name)
+{
+    for (;;) {
+        at = skip(at, end, " \t\r\n");
+        if (begins(at, end, "<!--")) {
+            const char *close = memmem(at, (size_t)(end - at), "-->", 3);
+            at = close != NULL ? close + 3 : end;
+        } else if (begins(at, end, "<?") || begins(at, end, "<!")) {
+            const char *close = memchr(at, '>', (size_t)(end - at));
+            at = close != NULL ? close + 1 : end;
+        } else {
+            break;
+        }
+    }
+    size_t length = strlen(name);
+    return at < end && *at == '<' && begins(at + 1, end, name) && at + 1 + length < end &&
+           strchr(" \t\r\n>/", at[1 + length]) != NULL;
+}
+
+// Whether a key of that name begins here, with or without quotes; *value: behind its colon.
+static bool is_key(const char *at, const char *end, const char *name, const char **value)
+{
+    bool quoted = at < end && (*at == '"' || *at == '\'');
+    at += quoted;
+    if (!begins(at, end, name)) {
+        return false;
+    }
+    at += strlen(name);
+    if (quoted) {
+        at += at < end && (*at == '"' || *at == '\'');
+    }
+    at = skip(at, end, " \t");
+    *value = at < end ? at + 1 : end;
+    return at < end && *at == ':';
+}
+
+// JSON: the key stands behind the first brace, or a comma of its mapping.
+static bool has_json_key(const char *at, const char *end, const char *name, const char **value)
+{
+    uint32_t depth = 0;
+    bool quoted = false;
+    for (; at < end; at++) {
+        if (quoted) {
+            at += *at == '\\';
+            quoted = at < end && *at != '"';
+            continue;
+        }
+        if (depth == 1 && (*at == ',' || *at == '{') &&
+            is_key(skip(at + 1, end, " \t\r\n"), end, name, value)) {
+            return true;
+        }
+        quoted = *at == '"';
+        depth += *at == '{' || *at == '[';
+        depth -= depth > 0 && (*at == '}' || *at == ']');
+        if (depth == 1 && *at == '{' && is_key(skip(at + 1, end, " \t\r\n"), end, name, value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// YAML: the key stands at the left margin.
+static bool has_yaml_key(const char *at, const char *end, const char *name)
+{
+    const char *value;
+    for (; at < end; at = end_of_line(at, end)) {
+        if (is_key(at, end, name, &value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_key(const char *at, const char *end, const char *name)
+{
+    const char *value;
+    const char *first = skip(at, end, " \t\r\n");
+    return first < end && *first == '{' ? has_json_key(first, end, name, &value)
+                                        : has_yaml_key(at, end, name);
+}
+
+static bool has_schema(const char *at, const char *end, const char *begin)
+{
+    const char *value;
+    at = skip(at, end, " \t\r\n");
+    if (at == end || *at != '{' || !has_json_key(at, end, "schema", &value)) {
+        return false;
+    }
+    value = skip(value, end, " \t\r\n\"");
+    return begins(value, end, begin);
+}
+
+// ---- what has no words ----
+
+// Five counts and the accelerator's name: "216 8 16 72 768 A100".
+static bool is_simai_topology(const char *at, const char *end)
+{
+    for (uint32_t i = 0; i < 5; i++) {
+        const char *digits = at;
+        while (at < end && isdigit((unsigned char)*at)) {
+            at++;
+        }
+        if (at == digits || at == end || *at != ' ') {
+            return false;
+        }
+        at = skip(at, end, " ");
+    }
+    return at < end && isupper((unsigned char)*at);
+}
+
+// A message that says the version of Chakra's schema stands first, behind its length.
+static bool is_chakra(const char *at, size_t length)
+{
+    return length > 8 && at[1] == '\n' && (uint8_t)at[2] < 16 && isdigit((unsigned char)at[3]) &&
+           at[4] == '.';
+}
+
+// FlatBuffers: where the root table is, which is near, then padding or the table of its fields.
+static bool is_graph(const char *at, size_t length)
+{
+    uint32_t root = 0;
+    if (length < 64) {
+        return false;
+    }
+    memcpy(&root, at, sizeof root);
+    return root >= 8 && root <= 128 && root % 4 == 0 && memchr(at + 4, 0, 4) != NULL;
+}
+
+static bool fits(const struct row *row, const char *at, const char *end)
+{
+    bool all = true;
+    switch (row->mark) {
+    case BYTES:
+        return begins(at, end, row->words[0]);
+    case KEYS:
+        for (uint32_t w = 0; w < KEYS_MAX && row->words[w] != NULL; w++) {
+            all = all && has_key(at, end, row->words[w]);
+        }
+        return all;
+    case SCHEMA:
+        return has_schema(at, end, row->words[0]);
+    case ELEMENT:
+        return has_element(at, end, row->words[0]);
+    case LINES:
+        return has_lines(at, end, row->words);
+    default:
+        return false;
+    }
+}
+
+enum weft_file_kind weft_file_kind_of(const char *data, size_t length)
+{
+    const char *end = data + (length < HEAD_BYTES ? length : HEAD_BYTES);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (fits(&rows[i], data, end)) {
+            return rows[i].kind;
+        }
+    }
+    return is_simai_topology(data, end) ? WEFT_FILE_SIMAI_TOPOLOGY
+           : is_chakra(data, length)    ? WEFT_FILE_CHAKRA
+           : is_graph(data, length)     ? WEFT_FILE_GRAPH
+                                        : WEFT_FILE_UNKNOWN;
+}
+
+// ---- files ----
+
+enum weft_file_kind weft_file_kind(const char *path)
+{
+    struct stat status;
+    char head[HEAD_BYTES];
+    size_t length = 0;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return WEFT_FILE_UNKNOWN; // what is no file is read once alone, by who needs it
+    }
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t got = 1; file >= 0 && got > 0 && length < sizeof head;) {
+        got = read(file, head + length, sizeof head - length);
+        length += got > 0 ? (size_t)got : 0;
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    return weft_file_kind_of(head, length);
+}
+
+const char *weft_file_kind_name(enum weft_file_kind kind)
+{
+    WEFT_ASSERT(kind < WEFT_FILE_KINDS);
+    return names[kind];
+}
+
+bool weft_file_mistaken(struct weft_error *error, const char *path, enum weft_file_kind wanted)
+{
+    enum weft_file_kind kind = error->code == WEFT_INPUT ? weft_file_kind(path) : wanted;
+    if (kind == wanted || kind == WEFT_FILE_UNKNOWN) {
+        return weft_wrap(error, "%s", path);
+    }
+    weft_fail(error, WEFT_INPUT, "%s: this is %s, not %s", path, names[kind], names[wanted]);
+    return weft_remedy(error, "file", "%u", (unsigned)kind);
+}
