@@ -92,7 +92,7 @@ enum weft_routes_kind {
 enum weft_spread {
     WEFT_SPREAD_PICK,  // one path, by hash of the flow (ECMP)
     WEFT_SPREAD_SPLIT, // divided over the paths by their weights
-    WEFT_SPREAD_NICS, // divided over its server's NICs, each share on one path, by hash: TREE alone
+    WEFT_SPREAD_NICS,  // divided over its server's NICs, each share on one path, by hash
 };
 
 // SCALE_UP: the fabrics of the NICs that lie inside this one, one a plane, and where they lie.
@@ -152,7 +152,7 @@ uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint3
 uint32_t weft_routes_part_count(const struct weft_routes *routes, uint32_t from, uint32_t to);
 uint32_t weft_routes_part(const struct weft_routes *routes, uint32_t from, uint32_t to,
                           uint32_t part, uint64_t hash);
-// NICS from now on, if the routes are a tree's and servers have several NICs.
+// NICS from now on, if the routes are a tree's or a dragonfly's and servers have several NICs.
 void weft_routes_divide_by_nics(struct weft_routes *routes);
 // The same as pick where no weights decide: one of `count` equal choices, count > 0. O(1).
 uint32_t weft_routes_pick_equal(uint32_t count, uint64_t hash);

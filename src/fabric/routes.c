@@ -421,6 +421,37 @@ uint32_t weft_routes_pick(const struct weft_routes *routes, uint32_t from, uint3
 
 // ---- transfers ----
 
+// Of a server, whose paths from each stand together; 1 where routes do not tell.
+static uint32_t count_nics(const struct weft_routes *routes)
+{
+    switch (routes->kind) {
+    case WEFT_ROUTES_TREE:
+        return routes->shape[TREE_RAILS];
+    case WEFT_ROUTES_DRAGONFLY:
+        return routes->shape[DRAGONFLY_RAILS];
+    case WEFT_ROUTES_TABLE:
+    case WEFT_ROUTES_STAR:
+    case WEFT_ROUTES_RING:
+    case WEFT_ROUTES_TORUS:
+    case WEFT_ROUTES_CIRCULANT:
+    case WEFT_ROUTES_SHORTEST:
+    case WEFT_ROUTES_SCALE_UP:
+        break;
+    }
+    return 1;
+}
+
+// The first of a NIC's paths (tree_path, dragonfly_path), and how many it has.
+static uint32_t find_nic_paths(uint32_t *count, const struct weft_routes *routes, uint32_t from,
+                               uint32_t to, uint32_t nic)
+{
+    if (routes->kind == WEFT_ROUTES_DRAGONFLY) {
+        return dragonfly_rail(count, routes, from, to, nic);
+    }
+    *count = weft_routes_path_count(routes, from, to) / count_nics(routes);
+    return nic * *count;
+}
+
 uint32_t weft_routes_part_count(const struct weft_routes *routes, uint32_t from, uint32_t to)
 {
     uint32_t count = weft_routes_path_count(routes, from, to);
@@ -428,14 +459,13 @@ uint32_t weft_routes_part_count(const struct weft_routes *routes, uint32_t from,
     case WEFT_SPREAD_PICK:
         return count > 0 ? 1 : 0;
     case WEFT_SPREAD_NICS:
-        return count > 0 ? routes->shape[TREE_RAILS] : 0;
+        return count > 0 ? count_nics(routes) : 0;
     case WEFT_SPREAD_SPLIT:
         break;
     }
     return count;
 }
 
-// A NIC's paths of a tree stand together (tree_path).
 uint32_t weft_routes_part(const struct weft_routes *routes, uint32_t from, uint32_t to,
                           uint32_t part, uint64_t hash)
 {
@@ -443,8 +473,9 @@ uint32_t weft_routes_part(const struct weft_routes *routes, uint32_t from, uint3
     case WEFT_SPREAD_PICK:
         return weft_routes_pick(routes, from, to, hash);
     case WEFT_SPREAD_NICS: {
-        uint32_t own = weft_routes_path_count(routes, from, to) / routes->shape[TREE_RAILS];
-        return part * own + weft_routes_pick_equal(own, hash ^ weft_hash(part));
+        uint32_t own;
+        uint32_t first = find_nic_paths(&own, routes, from, to, part);
+        return first + weft_routes_pick_equal(own, hash ^ weft_hash(part));
     }
     case WEFT_SPREAD_SPLIT:
         break;
@@ -454,7 +485,7 @@ uint32_t weft_routes_part(const struct weft_routes *routes, uint32_t from, uint3
 
 void weft_routes_divide_by_nics(struct weft_routes *routes)
 {
-    if (routes->kind == WEFT_ROUTES_TREE && routes->shape[TREE_RAILS] > 1) {
+    if (count_nics(routes) > 1) {
         routes->spread = WEFT_SPREAD_NICS;
     }
 }

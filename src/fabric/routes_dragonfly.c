@@ -94,13 +94,22 @@ static struct flight find_flight(const struct weft_routes *routes, uint32_t from
     }
 }
 
+uint32_t dragonfly_rail(uint32_t *count, const struct weft_routes *routes, uint32_t from,
+                        uint32_t to, uint32_t rail)
+{
+    uint32_t first = 0;
+    for (uint32_t before = 0; before < rail; before++) {
+        first += fly(routes, from, to, before).count;
+    }
+    *count = fly(routes, from, to, rail).count;
+    return first;
+}
+
 uint32_t dragonfly_count(const struct weft_routes *routes, uint32_t from, uint32_t to)
 {
-    uint32_t count = 0;
-    for (uint32_t rail = 0; rail < routes->shape[DRAGONFLY_RAILS]; rail++) {
-        count += fly(routes, from, to, rail).count;
-    }
-    return count;
+    uint32_t count;
+    uint32_t last = routes->shape[DRAGONFLY_RAILS] - 1;
+    return dragonfly_rail(&count, routes, from, to, last) + count;
 }
 
 uint32_t dragonfly_hops(const struct weft_routes *routes, uint32_t from, uint32_t to,

@@ -50,6 +50,9 @@ uint32_t circulant_path(const struct weft_routes *routes, uint32_t from, uint32_
                         uint32_t *links);
 
 uint32_t dragonfly_count(const struct weft_routes *routes, uint32_t from, uint32_t to);
+// The first path that leaves by a rail, and how many do.
+uint32_t dragonfly_rail(uint32_t *count, const struct weft_routes *routes, uint32_t from,
+                        uint32_t to, uint32_t rail);
 uint32_t dragonfly_hops(const struct weft_routes *routes, uint32_t from, uint32_t to,
                         uint32_t index);
 uint32_t dragonfly_path(const struct weft_routes *routes, uint32_t from, uint32_t to,

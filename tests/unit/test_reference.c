@@ -392,16 +392,18 @@ static void a_shared_nic_is_reached_over_a_host_link(void **state)
 
 // Shares leave by a NIC each and come in by one each where rails do not meet; a hash moves them
 // over spines alone. Mutations that made this fail: rails as the fastest digit; one hash for all
-// NICs.
+// NICs; every rail of a dragonfly beginning at its first path.
 static void transfers_are_divided_over_nics(void **state)
 {
     (void)state;
-    static const char *const names[] = {"leaf-spine", "rail-only", "dual-plane", "clos"};
+    static const char *const names[] = {"leaf-spine", "rail-only", "dual-plane", "clos",
+                                        "dragonfly"};
     struct weft_fabric_options options = {.radix = 8};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct weft_cluster cluster = cluster_of(24, 4, 100 * GBPS);
         struct weft_network network;
         cluster.balance = WEFT_BALANCE_HASH;
+        options.radix = i == 4 ? 12 : 8;
         if (!weft_fabric_build_named(
                 &network, names[i], &cluster, i == 1 ? NULL : &options,
                 &(struct weft_environment){.arena = &arena, .scratch = scratch, .error = &error})) {

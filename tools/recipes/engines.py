@@ -244,7 +244,8 @@ def packet_newcomer(tool):
             told = tool.weft("strategy", model, *where, "--fabric", fabric, "--strategy", strategy)
             play = ("simulate", f"{folder}/job.fbuf", *where, "--fabric", fabric)
             # One path a pair, or one a NIC: there even comes to what packets do.
-            even = fabric in "ideal torus-2d torus-3d ring leaf-spine rail-only".split()
+            even = fabric in ("ideal torus-2d torus-3d ring leaf-spine rail-only "
+                              "dragonfly").split()
             hashed = tool.weft(*play, *([] if even else ["--balance", "hash"]))
             packets = tool.weft(*play, "--engine", "packet", "--preset", "plain", *packet, *PORTS)
         off = 100 * (packets["iteration_s"] / hashed["iteration_s"] - 1)
