@@ -285,6 +285,7 @@ void weft_request_note_batch(const struct weft_model *model, const struct weft_c
 struct weft_request_trace {
     const char *groups_path;                    // NULL = beside the trace, if there
     const struct weft_accelerator *accelerator; // what computes nodes that state no duration
+    bool lenient; // dependencies on nodes that are not there are taken for done
 };
 
 // A job, and what its file says beside the task graph.
@@ -296,6 +297,7 @@ struct weft_loaded_job {
     // and how urgent each connection is (weft_matrix.priority); NULL = it does not say.
     const uint32_t *priority;
     uint32_t priority_count;
+    uint64_t dangling_count; // of a lenient trace: dependencies that were taken for done
 };
 // A job from a file of any kind: a TopoOpt task graph, a Chakra trace (weft_chakra_is_trace), a
 // traffic matrix of htsim (.cm) or a GOAL schedule (.goal, .bin). Notes what of it is approximate.

@@ -13,7 +13,8 @@ bool weft_request_traffic(struct weft_traffic_result *result,
     if (!weft_request_load(&job, request->path, &request->trace, environment)) {
         return false;
     }
-    struct weft_traffic_result found = {.task_count = job.fbuf.graph.task_count};
+    struct weft_traffic_result found = {.task_count = job.fbuf.graph.task_count,
+                                        .dangling_count = job.dangling_count};
     weft_traffic_build(&found.traffic, &job.fbuf.graph, environment->base.arena,
                        environment->base.scratch);
     *result = found;

@@ -2,20 +2,23 @@
 // Chakra traces: any bytes are either a task graph, which has a topological order and comes back
 // the same when it is written and read again, or one line of complaint.
 //
-// An input is the number of ranks less one (its first byte modulo 4), the length of each rank's
-// file in two bytes, the files, and the groups' JSON.
+// An input is the number of ranks less one (its first byte modulo 4), whether the files are JSON
+// (its bit 4) and the reading is lenient (bit 5), the length of each rank's file in two bytes, the
+// files, and the groups' JSON. Files that gzip compressed are unpacked, as they are where they are
+// loaded.
 //
 // Seen to fail on corpus/chakra/signal_awaited when the ends of the sends of signals were left
 // open: nodes may wait for a signal's send.
 
 #include "../unit/fbuf_same.h"
+#include "format/syntax/gzip.h"
 #include "fuzz.h"
 #include "weft/format.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS_MAX = 4 };
+enum { RANKS_MAX = 4, JSON_BIT = 0x10, LENIENT_BIT = 0x20, PLAIN_MAX = 1 << 20 };
 
 static void check_complaint(const struct weft_error *error)
 {
@@ -66,23 +69,42 @@ static uint32_t divide(void *blocks[RANKS_MAX + 1], size_t lengths[RANKS_MAX + 1
     return ranks;
 }
 
+// What weft_file_load does before a reader sees the bytes.
+static bool unpack(const void **data, size_t *lengths, uint32_t ranks, struct weft_arena *arena,
+                   struct weft_error *error)
+{
+    for (uint32_t r = 0; r < ranks; r++) {
+        const char *plain = data[r];
+        if (weft_gzip_is(plain, lengths[r]) &&
+            !weft_gzip_unpack(&plain, &lengths[r], plain, lengths[r], PLAIN_MAX, arena, error)) {
+            return false;
+        }
+        data[r] = plain;
+    }
+    return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_desk desk;
     fuzz_open(&desk);
     struct weft_error error = {.code = WEFT_OK};
-    void *blocks[RANKS_MAX + 1];
+    void *blocks[RANKS_MAX + 1] = {NULL};
     size_t lengths[RANKS_MAX + 1];
     uint32_t ranks = divide(blocks, lengths, data, size);
+    const void *bytes[RANKS_MAX] = {blocks[0], blocks[1], blocks[2], blocks[3]};
     const struct weft_chakra_files files = {
         .rank_count = ranks,
-        .data = (const void *const *)blocks,
+        .data = bytes,
         .lengths = lengths,
+        .json = size > 0 && (data[0] & JSON_BIT) != 0,
+        .lenient = size > 0 && (data[0] & LENIENT_BIT) != 0,
         .groups = lengths[ranks] > 0 ? blocks[ranks] : NULL,
         .groups_length = lengths[ranks],
     };
     struct weft_chakra_job chakra = {.node_count = 77};
-    if (read_job(&chakra, &files, &desk.arena, desk.scratch, &error)) {
+    if (unpack(bytes, lengths, ranks, &desk.arena, &error) &&
+        read_job(&chakra, &files, &desk.arena, desk.scratch, &error)) {
         fuzz_check_order(&chakra.graph, desk.scratch);
         check_round_trip(&chakra.graph, desk.arena, desk.scratch);
     } else {

@@ -6,7 +6,9 @@ Usage: read_et.py PREFIX [--strict]
 
 Checks what a simulator needs: ids are unique and dependencies there; every send has its receive;
 every member of a collective has a node of its name; no cycle, where what follows a receive waits
-for its send. --strict: attributes have the types that ASTRA-sim's first feeder reads. Then prints
+for its send. --strict: attributes have the types that ASTRA-sim's first feeder reads, and ranks
+that do one message or collective at a time and match those of a group by their order, as
+ASTRA-sim's, come to an end whichever of the nodes that are ready they begin first. Then prints
 
   ranks R nodes N edges E compute C micros M
   messages N bytes B
@@ -17,6 +19,7 @@ import collections
 import glob
 import json
 import os
+import random
 import sys
 
 COMP, SEND, RECV, COLL = 4, 5, 6, 7
@@ -166,6 +169,68 @@ def check_cycles(ranks, pairs, collectives):
         sys.exit("a cycle")
 
 
+class Slots:
+    """Ranks with one message or collective at a time; what computes takes no time."""
+
+    def __init__(self, ranks, pairs, groups, pick):
+        self.ranks, self.groups, self.pick = ranks, groups, pick
+        self.waiting, self.after = collections.Counter(), collections.defaultdict(list)
+        self.ready = [[] for _ in ranks]  # messages and collectives
+        self.free = [(rank, id_) for rank, nodes in enumerate(ranks) for id_ in nodes]
+        self.held, self.begun = {}, collections.defaultdict(lambda: collections.defaultdict(list))
+        self.left = len(self.free)
+        for rank, nodes in enumerate(ranks):
+            for id_, node in nodes.items():
+                before = [(rank, dep) for dep in node["deps"]]
+                before += [pairs[rank, id_]] if (rank, id_) in pairs else []
+                self.waiting[rank, id_] = len(before)
+                for other in before:
+                    self.after[other].append((rank, id_))
+        self.free = [place for place in self.free if self.waiting[place] == 0]
+
+    def end(self, place):
+        self.left -= 1
+        for other in self.after[place]:
+            self.waiting[other] -= 1
+            if self.waiting[other] == 0:
+                self.free.append(other)
+
+    def settle(self):
+        while self.free:
+            rank, id_ = self.free.pop()
+            if self.ranks[rank][id_]["type"] in (SEND, COLL):
+                self.ready[rank].append(id_)
+            else:
+                self.end((rank, id_))
+
+    def begin(self, rank):
+        id_ = self.pick(self.ready[rank])
+        self.ready[rank].remove(id_)
+        node = self.ranks[rank][id_]
+        if node["type"] == SEND:
+            return self.end((rank, id_))
+        group = node["pg_name"]
+        lane = self.begun[group][rank]
+        lane.append(node["name"])
+        self.held[rank] = id_
+        members = self.groups.get(group, list(range(len(self.ranks))))
+        names = {tuple(self.begun[group][member][len(lane) - 1:len(lane)]) for member in members}
+        if () not in names:
+            if len(names) > 1:
+                sys.exit(f"group {group}: the members begin {sorted(names)} together")
+            for member in members:
+                self.end((member, self.held.pop(member)))
+
+    def play(self):
+        self.settle()
+        while self.left:
+            able = [r for r in range(len(self.ranks)) if self.ready[r] and r not in self.held]
+            if not able:
+                sys.exit(f"{len(self.held)} ranks wait for each other for ever")
+            self.begin(self.pick(able))
+            self.settle()
+
+
 def main():
     prefix, strict = sys.argv[1], "--strict" in sys.argv
     count = len(glob.glob(glob.escape(prefix) + ".*.et"))
@@ -177,6 +242,9 @@ def main():
     collectives = check_collectives(ranks, groups)
     pairs = match(ranks)
     check_cycles(ranks, pairs, collectives)
+    chance = random.Random(7)
+    for pick in (min, max, chance.choice) if strict and count <= 64 else ():
+        Slots(ranks, pairs, groups, pick).play()
     nodes = [node for rank in ranks for node in rank.values()]
     compute = [node for node in nodes if node["type"] == COMP]
     print(f"ranks {count} nodes {len(nodes)} edges {sum(len(node['deps']) for node in nodes)} "

@@ -49,7 +49,7 @@ static bool load(struct weft_taskgraph *graph, const char *path)
                weft_goal_lower(&job, &schedule, &arena, scratch, &error);
         *graph = good ? job.graph : *graph;
     } else {
-        good = weft_chakra_load(&trace, path, NULL, &room, &error) &&
+        good = weft_chakra_load(&trace, path, NULL, false, &room, &error) &&
                weft_chakra_lower(&chakra, &trace, &roofline, &arena, room, &error);
         *graph = good ? chakra.graph : *graph;
     }

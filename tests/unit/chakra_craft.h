@@ -23,6 +23,8 @@ struct craft_trace {
     struct craft_rank ranks[CRAFT_RANKS];
     uint32_t rank_count;
     const char *groups;
+    const char *json[CRAFT_RANKS]; // [0] not NULL: the files are these texts instead
+    bool lenient;
     double flops_per_s;
     double memory_Bps;
 };
@@ -171,13 +173,16 @@ static inline bool craft_read(struct weft_chakra_job *chakra, struct craft_trace
     size_t lengths[CRAFT_RANKS];
     for (uint32_t r = 0; r < trace->rank_count; r++) {
         craft_close(&trace->ranks[r]);
-        data[r] = trace->ranks[r].data;
-        lengths[r] = trace->ranks[r].length;
+        const char *json = trace->json[0] != NULL ? trace->json[r] : NULL;
+        data[r] = json != NULL ? (const void *)json : trace->ranks[r].data;
+        lengths[r] = json != NULL ? strlen(json) : trace->ranks[r].length;
     }
     const struct weft_chakra_files files = {
         .rank_count = trace->rank_count,
         .data = data,
         .lengths = lengths,
+        .json = trace->json[0] != NULL,
+        .lenient = trace->lenient,
         .groups = trace->groups,
         .groups_length = trace->groups != NULL ? strlen(trace->groups) : 0,
     };

@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <zlib.h>
+
 #include <cmocka.h>
 
 static char folder[] = "/tmp/weft-file-XXXXXX";
@@ -97,6 +99,51 @@ static void files_beyond_the_limit_are_refused(void **state)
                         "/dev/zero: out of memory: this takes more than the 16 MiB set "
                         "aside for it; make the input smaller");
     assert_int_equal(length, 8);
+}
+
+static size_t add_member(const char *path, const char *mode, const void *bytes, size_t size)
+{
+    struct stat status;
+    gzFile file = gzopen(path, mode);
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, bytes, (unsigned)size), size);
+    assert_int_equal(gzclose(file), Z_OK);
+    assert_int_equal(stat(path, &status), 0);
+    return (size_t)status.st_size;
+}
+
+// Two members, of which the first is longer than what is unpacked at once. Seen to fail without the
+// reset behind the first, with only one look at the data, with a limit for the compressed bytes
+// alone, and with what is cut taken.
+static void what_gzip_compressed_is_unpacked(void **state)
+{
+    (void)state;
+    static char bytes[(2 << 20) + 77];
+    struct weft_arena arena = whole;
+    struct weft_error error;
+    const char *data = NULL;
+    size_t length = 77;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (char)((i * i >> 7) + i / 251);
+    }
+    size_t first = add_member(in_folder("a"), "wb1", bytes, sizeof bytes - 5);
+    size_t size = add_member(in_folder("a"), "ab", bytes + sizeof bytes - 5, 5);
+    assert_true(weft_file_load(&data, &length, in_folder("a"), sizeof bytes, &arena, &error));
+    assert_int_equal(length, sizeof bytes);
+    assert_memory_equal(data, bytes, length);
+    assert_int_equal(data[length], 0);
+    assert_false(weft_file_load(&data, &length, in_folder("a"), sizeof bytes - 1, &arena, &error));
+    assert_non_null(strstr(error.message, "/a: unpacks to more than 2097228 bytes"));
+    const size_t cuts[] = {3, 11, 5000, first - 1, first + 4, size - 1};
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        assert_int_equal(
+            truncate(in_folder("a"), (off_t)cuts[sizeof cuts / sizeof cuts[0] - 1 - i]), 0);
+        assert_false(weft_file_load(&data, &length, in_folder("a"), 0, &arena, &error));
+        assert_int_equal(error.code, WEFT_INPUT);
+        assert_non_null(strstr(error.message, "/a: compressed by gzip, but damaged or cut behind"));
+    }
+    assert_int_equal(length, sizeof bytes);
+    assert_int_equal(empty_folder(), 1);
 }
 
 static void missing_files_and_folders_are_named(void **state)
@@ -222,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_saved_is_loaded),
         cmocka_unit_test(files_beyond_the_limit_are_refused),
+        cmocka_unit_test(what_gzip_compressed_is_unpacked),
         cmocka_unit_test(missing_files_and_folders_are_named),
         cmocka_unit_test(links_and_permissions_survive),
         cmocka_unit_test(devices_are_written_in_place),

@@ -17,6 +17,8 @@ struct weft_chakra_files {
     uint32_t rank_count;
     const void *const *data; // the bytes of each rank's file
     const size_t *lengths;
+    bool json;    // read: they are JSON, as chakra_jsonizer writes or Chakra's feeder reads it
+    bool lenient; // read: dependencies on nodes that are not there are taken for done, and counted
     const char *groups; // process groups, as the JSON that ASTRA-sim takes; NULL = none
     size_t groups_length;
     uint32_t signal_count; // written: one-byte messages that stand for dependencies between ranks
@@ -34,17 +36,20 @@ bool weft_chakra_save(const char *prefix, const struct weft_chakra_files *files,
 
 // Reads the files of any producer; weft_chakra_lower makes the task graph. Temporaries lie in
 // `arena` behind the result. Fails with INPUT naming rank and node: bytes that are no trace, a
-// dependency on a node that is not there, two nodes with one id; with UNSUPPORTED beyond 2^26 nodes
-// or 4 GiB. O(bytes + nodes + members of groups * log groups).
+// dependency on a node that is not there (unless lenient), two nodes with one id; with UNSUPPORTED
+// beyond 2^26 nodes or 4 GiB. O(bytes + nodes + members of groups * log groups).
 bool weft_chakra_read(struct weft_chakra_trace *trace, const struct weft_chakra_files *files,
                       struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // True where `path` means a trace: a folder, one rank's file PREFIX.<rank>.et, PREFIX.%r.et, or a
-// PREFIX for which PREFIX.0.et is there.
+// PREFIX for which PREFIX.0.et is there. Names may end in .et, .et.gz, .json or .json.gz; a file
+// .json only where its first key is one that such a trace has.
 bool weft_chakra_is_trace(const char *path);
-// Reads such a trace. The groups are those of the file groups_path, else of PREFIX.json if that is
-// there. Everything lives in `arena`, the files' bytes too. IO, or as weft_chakra_read.
+// Reads such a trace; of several forms in one folder the first of that list. The groups are those
+// of the file groups_path, else of PREFIX.json if that is there. Everything lives in `arena`, the
+// files' bytes too. IO, or as weft_chakra_read.
 bool weft_chakra_load(struct weft_chakra_trace *trace, const char *path, const char *groups_path,
-                      struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+                      bool lenient, struct weft_arena *arena, struct weft_error *error)
+    WEFT_MUST_USE;
 
 WEFT_API_END
 

@@ -11,7 +11,8 @@
 
 WEFT_API_BEGIN
 
-// Reads a whole file (at most limit_bytes; 0 = 4 GiB). "-" is stdin. IO or INPUT.
+// Reads a whole file (at most limit_bytes; 0 = 4 GiB), unpacked where gzip compressed it. "-" is
+// stdin. IO or INPUT.
 bool weft_file_load(const char **data, size_t *length, const char *path, size_t limit_bytes,
                     struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // Writes to a temporary name beside `path`, syncs and renames, so that no half file is ever seen.

@@ -109,8 +109,9 @@ struct weft_simulated_job {
     uint32_t rank_count; // its graph's servers; more than server_count where they are accelerators
     uint32_t server_count; // that it takes
     uint32_t first_server;
-    uint64_t iteration_ps; // of several: their mean
-    uint64_t p99_ps;       // of several; else 0
+    uint64_t dangling_count; // of a lenient trace: dependencies that were taken for done
+    uint64_t iteration_ps;   // of several: their mean
+    uint64_t p99_ps;         // of several; else 0
 };
 
 // How long flows or transfers took; count = 0: there are none.
@@ -154,6 +155,7 @@ struct weft_simulate_result {
     const char *fabric;                 // its name
     const struct weft_network *network; // NULL for a snapshot
     uint32_t accelerators; // of a server, that are the network's servers; 1: those are servers
+    bool lenient;          // with traces that may lack nodes
     struct weft_cluster cluster;
     struct weft_sim_options options; // as played
     struct weft_sim_result sim;

@@ -17,6 +17,7 @@ struct weft_traffic_request {
 
 struct weft_traffic_result {
     uint32_t task_count;
+    uint64_t dangling_count; // of a lenient trace: dependencies that were taken for done
     struct weft_traffic traffic;
 };
 

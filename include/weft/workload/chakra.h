@@ -76,6 +76,7 @@ struct weft_chakra_comm {
     uint32_t tag;
     uint32_t collective;    // enum weft_chakra_collective, or more
     const char *group_name; // NULL = not stated
+    uint32_t order_count;   // of what Weft wrote: the last dependencies, which are not kept
 };
 
 struct weft_chakra_node {
@@ -104,7 +105,8 @@ struct weft_chakra_trace {
     uint32_t node_count;
     const struct weft_chakra_node *nodes; // by rank, then as in the file
     uint64_t dep_count;
-    const uint32_t *deps; // indices of nodes, of the same rank
+    const uint32_t *deps;    // indices of nodes, of the same rank
+    uint64_t dangling_count; // dependencies on nodes that are not there, which were left out
 
     // Devices that Weft's own files state: the rank of each; NULL where a file states none.
     uint32_t device_count;
@@ -141,6 +143,7 @@ struct weft_chakra_job {
     uint64_t untimed_count;      // compute nodes that state operations and took no time
     uint64_t skipped_count;      // nodes of other kinds: they join what they wait for
     uint64_t approximated_count; // broadcasts, reductions: became AllReduces of as many bytes
+    uint64_t dangling_count;     // as the trace has it
 };
 
 // Matches messages and collectives and gives the task graph. Tasks stand in ascending order of node

@@ -5,12 +5,14 @@
 
 #include "cli/cli.h"
 
-enum { KEY_GROUPS = 3000, KEY_ACCELERATOR };
+enum { KEY_GROUPS = 3000, KEY_ACCELERATOR, KEY_LENIENT };
 
 static const struct argp_option options[] = {
     {"groups", KEY_GROUPS, "FILE.json", 0, "process groups of the trace (PREFIX.json)", 0},
     {"accelerator", KEY_ACCELERATOR, "NAME", 0,
      "accelerator that prices the nodes of a trace which state operations but no duration", 0},
+    {"lenient", KEY_LENIENT, NULL, 0,
+     "take dependencies on nodes that the trace lacks for done, and count them", 0},
     {0},
 };
 
@@ -24,6 +26,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_take(cli, &cli->given.trace.groups_path, argument, "--groups");
     case KEY_ACCELERATOR:
         return cli_parameter(cli, &parameters, "accelerator", argument);
+    case KEY_LENIENT:
+        return cli_parameter(cli, &parameters, "lenient", argument);
     default:
         return ARGP_ERR_UNKNOWN;
     }

@@ -15,6 +15,7 @@
 #define CHAKRA_ATTR_RUNTIME_PS "weft_runtime_ps" // exact, where durations are microseconds
 #define CHAKRA_ATTR_DEVICE "weft_device"         // the task graph's device
 #define CHAKRA_ATTR_BYTES "weft_bytes"           // where comm_size had to differ
+#define CHAKRA_ATTR_ORDER "weft_order"           // how many of the last data_deps order alone
 #define CHAKRA_ATTR_DEVICES "weft_devices"       // of the file: the devices of this rank
 #define CHAKRA_ATTR_SERVER "weft_server"         // of the file: the server of this rank
 
@@ -41,6 +42,12 @@ struct chakra_signal {
     uint32_t to;
 };
 
+// Nodes of a rank.
+struct chakra_wait {
+    const uint64_t *nodes;
+    uint32_t count;
+};
+
 struct chakra_placement {
     const struct weft_taskgraph *graph;
     // Rank s is server s with its first device and its network; each further device has a rank of
@@ -56,12 +63,29 @@ struct chakra_placement {
     uint32_t *edge_signal; // signal that carries an edge, or WEFT_NONE
     uint32_t signal_count;
     struct chakra_signal *signals;
+    size_t *wait_first; // by collective: its first member in `waits`, where they ascend
+    struct chakra_wait *waits;
 };
 
-// Where every edge goes; all of it in `arena`, temporaries too. O(tasks + edges * log members +
-// members).
+// Where every edge goes; all of it in `arena`, temporaries too. O(tasks log tasks + edges * log
+// members + members of all collectives).
 void chakra_placement_build(struct chakra_placement *placement, const struct weft_taskgraph *graph,
                             struct weft_arena *arena);
+// What the part of collective `task` on a member waits for so that all ranks keep one order.
+struct chakra_wait chakra_order_waits(const struct chakra_placement *placement, uint32_t task,
+                                      uint32_t rank);
+// Fills in these, which chakra_placement_build leaves. O(tasks log tasks + members of all
+// collectives + signals).
+void chakra_order_build(struct chakra_placement *placement, struct weft_arena *arena);
+static inline uint64_t chakra_task_node(uint32_t task, enum chakra_part part)
+{
+    return (uint64_t)CHAKRA_PARTS * task + part;
+}
+static inline uint64_t chakra_signal_node(const struct chakra_placement *placement, uint32_t signal,
+                                          bool receive)
+{
+    return (uint64_t)CHAKRA_PARTS * placement->graph->task_count + 2 * (uint64_t)signal + receive;
+}
 // Whether a task becomes a collective there: with one member it is compute without a device.
 bool chakra_is_collective(const struct weft_taskgraph *graph, uint32_t task);
 // True where `task` ends on `rank`; *part is then the node that others wait for.

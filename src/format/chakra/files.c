@@ -3,10 +3,12 @@
 //
 // A trace is named by the folder that holds it, by the prefix of its files PREFIX.<rank>.et, by one
 // of them, or by PREFIX.%r.et, as ASTRA-sim's users write it. Its process groups are in
-// PREFIX.json.
+// PREFIX.json. Files end in .et or, as JSON, in .json, and in .gz behind that where gzip compressed
+// them.
 
 #include "weft/format.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -32,69 +34,129 @@ static bool is_file(const char *path)
     return access(path, F_OK) == 0 && !is_folder(path);
 }
 
-// The length of the prefix of a name PREFIX.<rank>.et; 0 = it is none.
-static size_t prefix_length(const char *name, uint32_t *rank)
+// In the order in which a folder is looked through.
+static const char *const ends[] = {".et", ".et.gz", ".json", ".json.gz"};
+enum { END_COUNT = sizeof ends / sizeof ends[0] };
+
+static bool is_json(const char *end)
 {
+    return strncmp(end, ".json", 5) == 0;
+}
+
+// A name PREFIX.<rank><end>.
+struct rank_name {
+    size_t prefix_length; // 0 = it is none
+    const char *end;
+    uint32_t rank; // WEFT_NONE = %r
+};
+
+static struct rank_name read_name(const char *name)
+{
+    struct rank_name read = {.rank = WEFT_NONE};
     size_t length = strlen(name);
-    if (length < 6 || strcmp(name + length - 3, ".et") != 0) {
-        return 0;
+    for (uint32_t e = 0; e < END_COUNT; e++) {
+        size_t end = strlen(ends[e]);
+        if (length > end && strcmp(name + length - end, ends[e]) == 0) {
+            read.end = ends[e];
+        }
     }
-    size_t end = length - 3;
-    size_t start = end;
+    if (read.end == NULL) {
+        return read;
+    }
+    size_t digits = length - strlen(read.end);
+    size_t start = digits;
+    if (start > 3 && memcmp(name + start - 3, ".%r", 3) == 0) {
+        read.prefix_length = start - 3;
+        return read;
+    }
     while (start > 0 && name[start - 1] >= '0' && name[start - 1] <= '9') {
         start--;
     }
-    bool plain = end - start == 1 || (end > start && name[start] != '0');
-    if (!plain || end - start > 7 || start < 2 || name[start - 1] != '.') {
-        return 0;
+    bool plain = digits - start == 1 || (digits > start && name[start] != '0');
+    if (plain && digits - start <= 7 && start >= 2 && name[start - 1] == '.') {
+        read.prefix_length = start - 1;
+        read.rank = (uint32_t)strtoul(name + start, NULL, 10);
     }
-    *rank = (uint32_t)strtoul(name + start, NULL, 10);
-    return start - 1;
+    return read;
+}
+
+// Whether a file's JSON begins with what a trace has as its first key: many a JSON file has a
+// number before its end.
+static bool begins_trace(const char *path)
+{
+    static const char *const keys[] = {
+        "{}",         "{\"version\"",     "{\"attr\"",         "{\"workload_graph\"",
+        "{\"nodes\"", "{\"traceEvents\"", "{\"schemaVersion\""};
+    char read[128];
+    char text[sizeof read];
+    size_t length = 0;
+    FILE *file = fopen(path, "rbe");
+    size_t got = file != NULL ? fread(read, 1, sizeof read - 1, file) : 0;
+    for (size_t i = 0; i < got; i++) {
+        text[length] = read[i];
+        length += isspace((unsigned char)read[i]) == 0;
+    }
+    text[length] = '\0';
+    if (file != NULL) {
+        fclose(file);
+    }
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (strncmp(text, keys[i], strlen(keys[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool weft_chakra_is_trace(const char *path)
 {
-    uint32_t rank;
     char first[PATH_MAX];
-    if (is_folder(path) || prefix_length(path, &rank) > 0 || strstr(path, ".%r.et") != NULL) {
+    struct rank_name name = read_name(path);
+    if (name.prefix_length > 0 && name.rank != WEFT_NONE && strcmp(name.end, ".json") == 0) {
+        return begins_trace(path);
+    }
+    if (is_folder(path) || name.prefix_length > 0) {
         return true;
     }
-    int length = snprintf(first, sizeof first, "%s.0.et", path);
-    return length < (int)sizeof first && !is_file(path) && is_file(first);
+    for (uint32_t e = 0; e < END_COUNT && !is_file(path); e++) {
+        int length = snprintf(first, sizeof first, "%s.0%s", path, ends[e]);
+        if (length < (int)sizeof first && is_file(first)) {
+            return strcmp(ends[e], ".json") != 0 || begins_trace(first);
+        }
+    }
+    return false;
 }
 
-// A folder, and the part of file names before .<rank>.et; NULL = whatever its files have.
+// A folder, and the parts of file names before and behind .<rank>; NULL = whatever its files have.
 struct place {
     const char *folder;
     const char *stem;
+    const char *end;
 };
 
 static struct place find_place(const char *path, struct weft_arena *scratch)
 {
-    uint32_t rank;
     if (is_folder(path)) {
-        return (struct place){path, NULL};
+        return (struct place){.folder = path};
     }
-    size_t length = strlen(path);
-    size_t prefix = prefix_length(path, &rank);
-    if (prefix > 0) {
-        length = prefix;
-    } else if (length > 6 && strcmp(path + length - 6, ".%r.et") == 0) {
-        length -= 6;
-    }
-    const char *whole = weft_arena_text(scratch, path, length);
+    struct rank_name name = read_name(path);
+    bool of_rank = name.prefix_length > 0;
+    const char *whole = weft_arena_text(scratch, path, of_rank ? name.prefix_length : strlen(path));
+    struct place place = {".", whole, of_rank ? name.end : NULL};
     const char *slash = strrchr(whole, '/');
-    if (slash == NULL) {
-        return (struct place){".", whole};
+    if (slash != NULL) {
+        size_t folder = slash == whole ? 1 : (size_t)(slash - whole);
+        place.folder = weft_arena_text(scratch, whole, folder);
+        place.stem = slash + 1;
     }
-    size_t folder = slash == whole ? 1 : (size_t)(slash - whole);
-    return (struct place){weft_arena_text(scratch, whole, folder), slash + 1};
+    return place;
 }
 
 // ---- which ranks are there ----
 
 struct found {
     const char *stem;
+    const char *end;
     uint32_t file_count;
     uint32_t rank_max;
 };
@@ -102,9 +164,9 @@ struct found {
 static bool see_name(struct found *found, const char *name, const char *stem,
                      struct weft_arena *scratch, struct weft_error *error)
 {
-    uint32_t rank;
-    size_t length = prefix_length(name, &rank);
-    if (length == 0 ||
+    struct rank_name read = read_name(name);
+    size_t length = read.prefix_length;
+    if (length == 0 || read.rank == WEFT_NONE || strcmp(read.end, found->end) != 0 ||
         (stem != NULL && (strlen(stem) != length || strncmp(name, stem, length) != 0))) {
         return true;
     }
@@ -116,8 +178,22 @@ static bool see_name(struct found *found, const char *name, const char *stem,
                          found->stem, (int)(length < 60 ? length : 60), name);
     }
     found->file_count++;
-    found->rank_max = rank > found->rank_max ? rank : found->rank_max;
+    found->rank_max = read.rank > found->rank_max ? read.rank : found->rank_max;
     return true;
+}
+
+// Looks through the folder for the files of one trace with the end found->end.
+static bool look_for_end(struct found *found, DIR *folder, const struct place *place,
+                         struct weft_arena *scratch, struct weft_error *error)
+{
+    bool good = true;
+    rewinddir(folder);
+    // No other thread reads this folder's stream.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    for (struct dirent *entry = readdir(folder); entry != NULL && good; entry = readdir(folder)) {
+        good = see_name(found, entry->d_name, place->stem, scratch, error);
+    }
+    return good;
 }
 
 // Looks through the folder for the files of one trace: how many there are and their highest
@@ -132,15 +208,15 @@ static bool look(struct found *found, const struct place *place, struct weft_are
         return weft_wrap(error, "%s", place->folder);
     }
     bool good = true;
-    // No other thread reads this folder's stream.
-    // NOLINTNEXTLINE(concurrency-mt-unsafe)
-    for (struct dirent *entry = readdir(folder); entry != NULL && good; entry = readdir(folder)) {
-        good = see_name(found, entry->d_name, place->stem, scratch, error);
+    for (uint32_t e = 0; e < END_COUNT && good && found->file_count == 0; e++) {
+        found->end = place->end != NULL ? place->end : ends[e];
+        good = look_for_end(found, folder, place, scratch, error);
     }
     closedir(folder);
     if (good && found->file_count == 0) {
-        good = weft_fail(error, WEFT_INPUT, "holds no files '%.60s.<rank>.et'",
-                         place->stem != NULL ? place->stem : "<name>");
+        good = weft_fail(error, WEFT_INPUT, "holds no files '%.60s.<rank>%s'",
+                         place->stem != NULL ? place->stem : "<name>",
+                         place->end != NULL ? place->end : ".et");
     }
     if (good && found->rank_max >= RANKS_MAX) {
         good =
@@ -151,18 +227,20 @@ static bool look(struct found *found, const struct place *place, struct weft_are
 
 // ---- files ----
 
-static bool load_ranks(struct weft_chakra_files *files, const char *prefix, uint32_t rank_max,
-                       struct weft_arena *scratch, struct weft_error *error)
+static bool load_ranks(struct weft_chakra_files *files, const char *prefix,
+                       const struct found *found, struct weft_arena *scratch,
+                       struct weft_error *error)
 {
-    uint32_t ranks = rank_max + 1;
+    uint32_t ranks = found->rank_max + 1;
     const void **data = WEFT_NEW(scratch, const void *, ranks);
     size_t *lengths = WEFT_NEW(scratch, size_t, ranks);
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        const char *path = weft_arena_format(scratch, "%s.%u.et", prefix, rank);
+        const char *path = weft_arena_format(scratch, "%s.%u%s", prefix, rank, found->end);
         const char *bytes = NULL;
         if (!is_file(path)) {
             return weft_fail(error, WEFT_INPUT,
-                             "%s is missing, though the trace goes up to rank %u", path, rank_max);
+                             "%s is missing, though the trace goes up to rank %u", path,
+                             found->rank_max);
         }
         if (!weft_file_load(&bytes, &lengths[rank], path, FILE_BYTES_MAX, scratch, error)) {
             return false;
@@ -172,13 +250,14 @@ static bool load_ranks(struct weft_chakra_files *files, const char *prefix, uint
     files->rank_count = ranks;
     files->data = data;
     files->lengths = lengths;
+    files->json = is_json(found->end);
     return true;
 }
 
 bool weft_chakra_load(struct weft_chakra_trace *trace, const char *path, const char *groups_path,
-                      struct weft_arena *arena, struct weft_error *error)
+                      bool lenient, struct weft_arena *arena, struct weft_error *error)
 {
-    struct weft_chakra_files files = {0};
+    struct weft_chakra_files files = {.lenient = lenient};
     struct found found;
     struct place place = find_place(path, arena);
     if (!look(&found, &place, arena, error)) {
@@ -193,7 +272,7 @@ bool weft_chakra_load(struct weft_chakra_trace *trace, const char *path, const c
                                                GROUPS_BYTES_MAX, arena, error)) {
         return false;
     }
-    if (!load_ranks(&files, prefix, found.rank_max, arena, error)) {
+    if (!load_ranks(&files, prefix, &found, arena, error)) {
         return false;
     }
     struct weft_chakra_trace read;

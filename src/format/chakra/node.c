@@ -109,6 +109,7 @@ static const struct field {
     {"comm_tag", INDEX_MAX, FIELD_INDEX, FIELD(comm.tag)},
     {CHAKRA_ATTR_RUNTIME_PS, INT64_MAX, FIELD_WHOLE, FIELD(compute.runtime_ps)},
     {CHAKRA_ATTR_DEVICE, INDEX_MAX, FIELD_INDEX, FIELD(compute.device)},
+    {CHAKRA_ATTR_ORDER, INDEX_MAX, FIELD_INDEX, FIELD(comm.order_count)},
     {CHAKRA_ATTR_BYTES, INT64_MAX, FIELD_WHOLE, FIELD(comm.exact_bytes)},
 };
 
@@ -235,8 +236,6 @@ bool chakra_keep_node(struct chakra_reading *reading, const Chakra__Node *messag
                  .to = WEFT_NONE},
         .dep_first = reading->dep_count,
     };
-    keep_deps(reading, node, message->data_deps, message->n_data_deps);
-    keep_deps(reading, node, message->ctrl_deps, message->n_ctrl_deps);
     if (message->duration_micros > RUNTIME_MICROS_MAX) {
         weft_fail(error, WEFT_INPUT, "it lasts %" PRIu64 " us; at most 104 days",
                   message->duration_micros);
@@ -253,5 +252,9 @@ bool chakra_keep_node(struct chakra_reading *reading, const Chakra__Node *messag
             return weft_chakra_wrap(error, node);
         }
     }
+    size_t count = message->n_data_deps;
+    count -= node->comm.order_count < count ? node->comm.order_count : count;
+    keep_deps(reading, node, message->data_deps, count);
+    keep_deps(reading, node, message->ctrl_deps, message->n_ctrl_deps);
     return true;
 }

@@ -117,10 +117,7 @@ static bool survey_file(struct extent *extent, const void *data, size_t length,
         return false;
     }
     if (!unpack(&head, &chakra__metadata__descriptor, message, size, &room)) {
-        return weft_fail(error, WEFT_INPUT, "%s",
-                         length > 1 && cursor.data[0] == 0x1f && cursor.data[1] == 0x8b
-                             ? "is compressed by gzip; unpack it with gunzip"
-                             : "does not begin with the head of a trace");
+        return weft_fail(error, WEFT_INPUT, "does not begin with the head of a trace");
     }
     const Chakra__Wholes *devices = stated_devices(head);
     extent->devices_stated &= devices != NULL;
@@ -253,6 +250,29 @@ static bool index_rank(struct weft_idmap *by_id, const struct chakra_reading *re
     return true;
 }
 
+// The node that another one waits for. A lenient reading takes a node that is not there for one
+// that ended before the trace began, as PyTorch's converter leaves out nodes that others name.
+static bool resolve_dep(struct chakra_reading *reading, const struct weft_idmap *by_id, uint32_t n,
+                        uint64_t id, struct weft_error *error)
+{
+    uint32_t before = weft_idmap_find(by_id, id);
+    if (before == n) {
+        weft_fail(error, WEFT_INPUT, "waits for itself");
+        return weft_chakra_wrap(error, &reading->nodes[n]);
+    }
+    if (before == WEFT_NONE && !reading->lenient) {
+        weft_fail(error, WEFT_INPUT,
+                  "waits for node %" PRIu64 ", which the trace of its rank lacks", id);
+        weft_chakra_wrap(error, &reading->nodes[n]);
+        return weft_remedy(error, "lenient", "%s", "");
+    }
+    reading->dangling_count += before == WEFT_NONE;
+    if (before != WEFT_NONE) {
+        reading->deps[reading->kept_count++] = before;
+    }
+    return true;
+}
+
 // Turns the ids that the nodes of a rank wait for into indices of nodes.
 static bool resolve_rank(struct chakra_reading *reading, uint32_t rank, struct weft_arena scratch,
                          struct weft_error *error)
@@ -263,20 +283,16 @@ static bool resolve_rank(struct chakra_reading *reading, uint32_t rank, struct w
         return false;
     }
     for (uint32_t n = reading->rank_first[rank]; n < reading->rank_first[rank + 1]; n++) {
-        const struct weft_chakra_node *node = &reading->nodes[n];
-        for (uint64_t d = node->dep_first; d < node->dep_first + node->dep_count; d++) {
-            reading->deps[d] = weft_idmap_find(&by_id, reading->dep_ids[d]);
-            if (reading->deps[d] == n) {
-                weft_fail(error, WEFT_INPUT, "waits for itself");
-                return weft_chakra_wrap(error, node);
-            }
-            if (reading->deps[d] == WEFT_NONE) {
-                weft_fail(error, WEFT_INPUT,
-                          "waits for node %" PRIu64 ", which the trace of its rank lacks",
-                          reading->dep_ids[d]);
-                return weft_chakra_wrap(error, node);
+        struct weft_chakra_node *node = &reading->nodes[n];
+        const uint64_t *ids = reading->dep_ids + node->dep_first;
+        uint32_t id_count = node->dep_count;
+        node->dep_first = reading->kept_count;
+        for (uint32_t d = 0; d < id_count; d++) {
+            if (!resolve_dep(reading, &by_id, n, ids[d], error)) {
+                return false;
             }
         }
+        node->dep_count = (uint32_t)(reading->kept_count - node->dep_first);
     }
     return true;
 }
@@ -304,18 +320,45 @@ static struct chakra_reading begin(const struct extent *extent, uint32_t rank_co
     return reading;
 }
 
+// The same files as bytes.
+static bool translate(struct weft_chakra_files *bytes, const struct weft_chakra_files *files,
+                      struct weft_arena *arena, struct weft_error *error)
+{
+    const void **data = WEFT_NEW_RAW(arena, const void *, files->rank_count);
+    size_t *lengths = WEFT_NEW_RAW(arena, size_t, files->rank_count);
+    for (uint32_t rank = 0; rank < files->rank_count; rank++) {
+        data[rank] = files->data[rank];
+        lengths[rank] = files->lengths[rank];
+        if (!chakra_from_json(&data[rank], &lengths[rank], arena, error)) {
+            return weft_wrap(error, "rank %u", rank);
+        }
+    }
+    *bytes = *files;
+    bytes->data = data;
+    bytes->lengths = lengths;
+    return true;
+}
+
 bool weft_chakra_read(struct weft_chakra_trace *trace, const struct weft_chakra_files *files,
                       struct weft_arena *arena, struct weft_error *error)
 {
     struct extent extent;
+    struct weft_chakra_files bytes;
     if (files->rank_count == 0 || files->rank_count > RANKS_MAX) {
         return weft_fail(error, WEFT_INPUT, "a trace has 1 to %u ranks, not %u", RANKS_MAX,
                          files->rank_count);
+    }
+    if (files->json) {
+        if (!translate(&bytes, files, arena, error)) {
+            return false;
+        }
+        files = &bytes;
     }
     if (!survey(&extent, files, *arena, error)) {
         return false;
     }
     struct chakra_reading reading = begin(&extent, files->rank_count, arena);
+    reading.lenient = files->lenient;
     for (uint32_t rank = 0; rank < files->rank_count; rank++) {
         struct cursor cursor = {files->data[rank], files->lengths[rank], 0};
         if (!keep_file(&reading, cursor, rank, *arena, error)) {
@@ -330,8 +373,9 @@ bool weft_chakra_read(struct weft_chakra_trace *trace, const struct weft_chakra_
         .rank_count = reading.rank_count,
         .node_count = reading.node_count,
         .nodes = reading.nodes,
-        .dep_count = reading.dep_count,
+        .dep_count = reading.kept_count,
         .deps = reading.deps,
+        .dangling_count = reading.dangling_count,
         .device_count = reading.device_count,
         .device_rank = reading.device_rank,
         .server_count = reading.server_count,

@@ -4,7 +4,8 @@
 
 // What the files of the reader share:
 //
-//   bytes ──► read.c: messages ──► node.c: a node from each ──► groups.c: process groups ──► trace
+//   JSON ──► json.c ──► bytes ──► read.c: messages ──► node.c: a node from each
+//                                        ──► groups.c: process groups ──► trace
 //
 // Everything lives in the caller's arena; temporaries lie behind it.
 
@@ -29,8 +30,11 @@ struct chakra_reading {
     struct weft_chakra_node *nodes;
     uint32_t *rank_first; // nodes of rank r: rank_first[r] .. rank_first[r+1]-1
     uint64_t dep_count;
-    uint64_t *dep_ids; // as in the files
-    uint32_t *deps;    // the same as nodes
+    uint64_t *dep_ids;       // as in the files
+    uint64_t kept_count;     // of those: all but what a lenient reading leaves out
+    uint32_t *deps;          // the kept ones as nodes
+    bool lenient;            // dependencies on nodes that are not there are left out
+    uint64_t dangling_count; // these
     uint32_t note_count;
     struct chakra_note *notes;
     char *texts;
@@ -45,6 +49,9 @@ bool chakra_attribute_whole(uint64_t *value, const struct Chakra__Attribute *att
 // Adds the node that a message holds.
 bool chakra_keep_node(struct chakra_reading *reading, const struct Chakra__Node *message,
                       uint32_t rank, struct weft_error *error) WEFT_MUST_USE;
+// Turns a file's JSON into the bytes of a trace, in `arena`. Fails with INPUT, "line N: ...".
+bool chakra_from_json(const void **data, size_t *length, struct weft_arena *arena,
+                      struct weft_error *error) WEFT_MUST_USE;
 // Adds the groups of the JSON and of METADATA nodes, and the group of all ranks, to `trace`, whose
 // nodes are there.
 bool chakra_read_groups(struct weft_chakra_trace *trace, const struct chakra_reading *reading,

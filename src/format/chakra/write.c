@@ -11,6 +11,7 @@
 #include "weft/format.h"
 
 #include <chakra.pb-c.h>
+#include <stdlib.h>
 #include <string.h>
 
 // ASTRA-sim keeps tags below this for what a trace sends itself.
@@ -131,19 +132,6 @@ static void draft_begin(struct draft *draft, uint64_t id, enum weft_chakra_node_
     draft_add(draft, "is_cpu_op", CHAKRA__ATTRIBUTE__VALUE_BOOL_VAL)->bool_val = cpu;
 }
 
-// ---- ids ----
-
-static uint64_t task_node_id(uint32_t task, enum chakra_part part)
-{
-    return (uint64_t)CHAKRA_PARTS * task + part;
-}
-
-static uint64_t signal_node_id(const struct chakra_placement *placement, uint32_t signal,
-                               bool receive)
-{
-    return (uint64_t)CHAKRA_PARTS * placement->graph->task_count + 2 * (uint64_t)signal + receive;
-}
-
 // ---- dependencies ----
 
 // What a task waits for on a rank: tasks that end there, and signals that arrive there.
@@ -160,10 +148,10 @@ static void add_deps(struct draft *draft, const struct chakra_placement *placeme
         enum chakra_part part;
         if (signal != WEFT_NONE) {
             if (placement->signals[signal].to == rank) {
-                deps[found++] = signal_node_id(placement, signal, true);
+                deps[found++] = chakra_signal_node(placement, signal, true);
             }
         } else if (chakra_ends_on(placement, placement->edge_from[edge], rank, &part)) {
-            deps[found++] = task_node_id(placement->edge_from[edge], part);
+            deps[found++] = chakra_task_node(placement->edge_from[edge], part);
         }
     }
     draft->node.data_deps = deps;
@@ -175,6 +163,38 @@ static void add_one_dep(struct draft *draft, uint64_t id)
     draft->node.data_deps = WEFT_NEW_RAW(draft->scratch, uint64_t, 1);
     draft->node.data_deps[0] = id;
     draft->node.n_data_deps = 1;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// Adds what keeps the ranks in one order, as the last dependencies, and says how many they are, so
+// that they are told from those of the task graph.
+static void add_order(struct draft *draft, const struct chakra_placement *placement, uint32_t task,
+                      uint32_t rank)
+{
+    struct chakra_wait wait = chakra_order_waits(placement, task, rank);
+    size_t own = draft->node.n_data_deps;
+    uint64_t *deps = WEFT_NEW_RAW(draft->scratch, uint64_t, own + wait.count);
+    size_t count = own;
+    if (own > 0) {
+        memcpy(deps, draft->node.data_deps, sizeof *deps * own);
+        qsort(deps, own, sizeof *deps, compare_ids);
+    }
+    for (uint32_t i = 0; i < wait.count; i++) {
+        if (bsearch(&wait.nodes[i], deps, own, sizeof *deps, compare_ids) == NULL) {
+            deps[count++] = wait.nodes[i];
+        }
+    }
+    draft->node.data_deps = deps;
+    draft->node.n_data_deps = count;
+    if (count > own) {
+        add_uint64(draft, CHAKRA_ATTR_ORDER, count - own);
+    }
 }
 
 // ---- nodes by kind ----
@@ -198,7 +218,8 @@ static void draft_compute(struct draft *draft, const struct chakra_placement *pl
     enum weft_chakra_kind kind = kinds[graph->kind[task]];
     bool on_device = graph->device[task] != WEFT_NONE;
     const char *name = weft_arena_format(draft->scratch, "t%u.%s", task, chakra_kinds[kind]);
-    draft_begin(draft, task_node_id(task, CHAKRA_PART_MAIN), WEFT_CHAKRA_COMP, !on_device, name);
+    draft_begin(draft, chakra_task_node(task, CHAKRA_PART_MAIN), WEFT_CHAKRA_COMP, !on_device,
+                name);
     add_kind(draft, kind);
     add_runtime(draft, graph->runtime_ps[task]);
     if (on_device) {
@@ -225,7 +246,7 @@ static void draft_transfer(struct draft *draft, const struct chakra_placement *p
     const struct weft_taskgraph *graph = placement->graph;
     bool receive = part == CHAKRA_PART_RECV;
     const char *name = weft_arena_format(draft->scratch, "t%u.transfer", task);
-    draft_begin(draft, task_node_id(task, part), receive ? WEFT_CHAKRA_RECV : WEFT_CHAKRA_SEND,
+    draft_begin(draft, chakra_task_node(task, part), receive ? WEFT_CHAKRA_RECV : WEFT_CHAKRA_SEND,
                 false, name);
     add_message_ends(draft, graph->from[task], graph->to[task], graph->size_bytes[task], task);
     if (!receive) {
@@ -251,7 +272,8 @@ static void draft_collective(struct draft *draft, const struct chakra_placement 
     uint64_t part_bytes = size_bytes / parts + (size_bytes % parts > 0);
     const char *word = chakra_kinds[kinds[graph->kind[task]]];
     const char *name = weft_arena_format(draft->scratch, "t%u.%s", task, word);
-    draft_begin(draft, task_node_id(task, CHAKRA_PART_MAIN), WEFT_CHAKRA_COLLECTIVE, false, name);
+    draft_begin(draft, chakra_task_node(task, CHAKRA_PART_MAIN), WEFT_CHAKRA_COLLECTIVE, false,
+                name);
     add_int64(draft, "comm_type", types[graph->kind[task]]);
     // ASTRA-sim waits for ever for a collective without bytes.
     add_int64(draft, "comm_size", part_bytes > 0 ? part_bytes : 1);
@@ -260,17 +282,18 @@ static void draft_collective(struct draft *draft, const struct chakra_placement 
     }
     add_text(draft, "pg_name", weft_arena_format(draft->scratch, "%u", graph->group[task] + 1));
     if (graph->runtime_ps[task] > 0) {
-        add_one_dep(draft, task_node_id(task, CHAKRA_PART_INSIDE));
+        add_one_dep(draft, chakra_task_node(task, CHAKRA_PART_INSIDE));
     } else {
         add_deps(draft, placement, task, rank);
     }
+    add_order(draft, placement, task, rank);
 }
 
 static void draft_inside(struct draft *draft, const struct chakra_placement *placement,
                          uint32_t task, uint32_t rank)
 {
     const char *name = weft_arena_format(draft->scratch, "t%u.inside", task);
-    draft_begin(draft, task_node_id(task, CHAKRA_PART_INSIDE), WEFT_CHAKRA_COMP, true, name);
+    draft_begin(draft, chakra_task_node(task, CHAKRA_PART_INSIDE), WEFT_CHAKRA_COMP, true, name);
     add_kind(draft, WEFT_CHAKRA_KIND_INSIDE);
     add_runtime(draft, placement->graph->runtime_ps[task]);
     add_deps(draft, placement, task, rank);
@@ -281,7 +304,7 @@ static void draft_signal(struct draft *draft, const struct chakra_placement *pla
 {
     const struct chakra_signal *signal = &placement->signals[index];
     const char *name = weft_arena_format(draft->scratch, "t%u.signal", signal->task);
-    draft_begin(draft, signal_node_id(placement, index, receive),
+    draft_begin(draft, chakra_signal_node(placement, index, receive),
                 receive ? WEFT_CHAKRA_RECV : WEFT_CHAKRA_SEND, false, name);
     add_kind(draft, WEFT_CHAKRA_KIND_SIGNAL);
     add_message_ends(draft, signal->from, signal->to, 1, placement->graph->task_count + index);
@@ -289,7 +312,7 @@ static void draft_signal(struct draft *draft, const struct chakra_placement *pla
         enum chakra_part part;
         bool ends = chakra_ends_on(placement, signal->task, signal->from, &part);
         WEFT_ASSERT(ends);
-        add_one_dep(draft, task_node_id(signal->task, part));
+        add_one_dep(draft, chakra_task_node(signal->task, part));
     }
 }
 
@@ -443,6 +466,7 @@ bool weft_chakra_write(struct weft_chakra_files *trace, const struct weft_taskgr
 {
     struct chakra_placement placement;
     chakra_placement_build(&placement, graph, &scratch);
+    chakra_order_build(&placement, &scratch);
     uint64_t tags = (uint64_t)graph->task_count + placement.signal_count;
     if (tags > TAGS_MAX) {
         return weft_fail(error, WEFT_UNSUPPORTED,

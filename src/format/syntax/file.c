@@ -3,8 +3,9 @@
 //
 // A file is written as NAME.<pid>-<n>.tmp, synced, and renamed over its name (POSIX rename is
 // atomic); several files are renamed only when all are written. Pipes and standard input are
-// read in growing chunks up to a limit.
+// read in growing chunks up to a limit. What gzip compressed is unpacked, whatever its name.
 
+#include "gzip.h"
 #include "weft/format.h"
 
 #include <dirent.h>
@@ -137,12 +138,18 @@ bool weft_file_load(const char **data, size_t *length, const char *path, size_t 
     if (!is_stdin) {
         close(file);
     }
+    const char *bytes = reading.data;
+    if (good) {
+        grown.next = reading.data + reading.size + 1; // the rest goes back
+    }
+    if (good && weft_gzip_is(bytes, reading.size)) {
+        good = weft_gzip_unpack(&bytes, &reading.size, bytes, reading.size, limit, &grown, error);
+    }
     if (!good) {
         return weft_wrap(error, "%s", is_stdin ? "standard input" : path);
     }
-    grown.next = reading.data + reading.size + 1; // the rest goes back
     *arena = grown;
-    *data = reading.data;
+    *data = bytes;
     *length = reading.size;
     return true;
 }

@@ -19,6 +19,7 @@ static bool read_accelerator(void *field, const struct weft_parameter *parameter
 const struct weft_parameter weft_trace_parameters[WEFT_TRACE_PARAMETERS] = {
     {"groups", weft_read_text, offsetof(struct weft_request_trace, groups_path), 0, 0, NULL},
     {"accelerator", read_accelerator, offsetof(struct weft_request_trace, accelerator), 0, 0, NULL},
+    {"lenient", NULL, offsetof(struct weft_request_trace, lenient), 0, 0, NULL},
 };
 
 // What is not as the trace has it.
@@ -37,6 +38,11 @@ static void note_trace(const struct weft_chakra_job *chakra, const char *path,
             environment,
             "%s: %llu broadcasts and reductions are AllReduces of as many bytes on the wire", path,
             (unsigned long long)chakra->approximated_count);
+    }
+    if (chakra->dangling_count > 0) {
+        weft_request_note(environment,
+                          "%s: %llu dependencies on nodes that the trace lacks are taken for done",
+                          path, (unsigned long long)chakra->dangling_count);
     }
     if (chakra->skipped_count > 0) {
         weft_request_note(environment,
@@ -59,12 +65,14 @@ static bool load_trace(struct weft_loaded_job *job, const char *path,
         roofline.flops_per_s = accelerator->flops_per_s[WEFT_BF16] * accelerator->matmul_efficiency;
         roofline.memory_Bps = accelerator->memory_Bps * accelerator->memory_efficiency;
     }
-    if (!weft_chakra_load(&files, path, trace->groups_path, &scratch, base->error) ||
+    if (!weft_chakra_load(&files, path, trace->groups_path, trace->lenient, &scratch,
+                          base->error) ||
         !weft_chakra_lower(&chakra, &files, &roofline, base->arena, scratch, base->error)) {
         return false;
     }
     note_trace(&chakra, path, environment);
-    *job = (struct weft_loaded_job){.fbuf = {.graph = chakra.graph}};
+    *job = (struct weft_loaded_job){.fbuf = {.graph = chakra.graph},
+                                    .dangling_count = chakra.dangling_count};
     return true;
 }
 
@@ -130,12 +138,17 @@ bool weft_request_is_load(const char *path)
     return ends_with(path, ".cm") || ends_with(path, ".goal") || ends_with(path, ".bin");
 }
 
+static bool is_stated(const struct weft_request_trace *trace)
+{
+    return trace->groups_path != NULL || trace->accelerator != NULL || trace->lenient;
+}
+
 bool weft_request_refuse_trace(const struct weft_request_trace *trace, struct weft_error *error)
 {
-    return (trace->groups_path == NULL && trace->accelerator == NULL) ||
+    return !is_stated(trace) ||
            weft_fail(error, WEFT_USAGE,
-                     "{groups} and {accelerator} are for Chakra traces; a model's accelerators "
-                     "stand in the cluster file");
+                     "{groups}, {lenient} and {accelerator} are for Chakra traces; a model's "
+                     "accelerators stand in the cluster file");
 }
 
 // A job that is being loaded, as its guard holds it.
@@ -154,9 +167,11 @@ static bool load(void *context)
     if (weft_chakra_is_trace(path)) {
         return load_trace(loading->job, path, loading->trace, loading->environment);
     }
-    if (loading->trace->groups_path != NULL || loading->trace->accelerator != NULL) {
+    if (is_stated(loading->trace)) {
         return weft_fail(base->error, WEFT_USAGE,
-                         "'%.60s' is no Chakra trace; leave out {groups} and {accelerator}", path);
+                         "'%.60s' is no Chakra trace; leave out {groups}, {accelerator} and "
+                         "{lenient}",
+                         path);
     }
     if (weft_request_is_load(path)) {
         return ends_with(path, ".cm") ? load_matrix(loading->job, path, loading->environment)

@@ -145,6 +145,9 @@ static json_t *jobs_object(const struct weft_simulate_result *result)
         if (result->accelerators > 1) {
             weft_set_count(row, "ranks", job->rank_count);
         }
+        if (result->lenient) {
+            weft_set_count(row, "dangling_dependencies", job->dangling_count);
+        }
         weft_set_real(row, "iteration_s", weft_seconds(job->iteration_ps));
         if (repeats(result)) {
             weft_set_real(row, "iteration_mean_s", weft_seconds(job->iteration_ps));

@@ -39,6 +39,9 @@ const char *weft_request_traffic_json(const struct weft_traffic_result *result,
     weft_set_text(object, "file", request->path);
     weft_set_count(object, "servers", traffic->server_count);
     weft_set_count(object, "tasks", result->task_count);
+    if (request->trace.lenient) {
+        weft_set_count(object, "dangling_dependencies", result->dangling_count);
+    }
     json_t *groups = weft_set_list(object, "groups");
     for (uint32_t g = 0; g < traffic->group_count; g++) {
         json_array_append_new(groups, group_object(&traffic->groups[g]));

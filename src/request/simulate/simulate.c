@@ -68,6 +68,7 @@ static bool refuse_rounds(const struct weft_simulate_request *request, bool trac
         {request->all_rounds, "all-rounds"},
         {!trace && request->trace.groups_path != NULL, "groups"},
         {!trace && request->trace.accelerator != NULL, "accelerator"},
+        {!trace && request->trace.lenient, "lenient"},
         {NULL},
     };
     return weft_refuse_stated(rows, error, "is for files of jobs, not for '%.60s'",
@@ -142,7 +143,7 @@ static bool play(struct simulation *simulation)
                weft_request_refuse_trace(&request->trace, error) &&
                simulation_play_jobs(simulation);
     }
-    if (is_snapshot(request->loads[0])) {
+    if (is_snapshot(request->loads[0]) && !weft_chakra_is_trace(request->loads[0])) {
         return refuse_scale_up(request, request->loads[0], error) &&
                refuse_words(request, request->loads[0], error) &&
                refuse_rounds(request, false, error) && simulation_refuse_snapshot(simulation) &&
@@ -206,6 +207,7 @@ bool weft_request_simulate(struct weft_simulate_result *result,
     found.options = simulation.options;
     found.options.packet = packet;
     found.fabric = simulation.fabric;
+    found.lenient = request->trace.lenient;
     found.accelerators = request->scale_up.accelerators > 1 ? request->scale_up.accelerators : 1;
     found.network = simulation.network;
     found.cluster = simulation.cluster;

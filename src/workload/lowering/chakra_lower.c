@@ -321,7 +321,8 @@ bool weft_chakra_lower(struct weft_chakra_job *job, const struct weft_chakra_tra
                        const struct weft_chakra_roofline *roofline, struct weft_arena *arena,
                        struct weft_arena scratch, struct weft_error *error)
 {
-    struct weft_chakra_job built = {.node_count = trace->node_count};
+    struct weft_chakra_job built = {.node_count = trace->node_count,
+                                    .dangling_count = trace->dangling_count};
     struct chakra_matches matches;
     struct chakra_lowering lowering = {.trace = trace,
                                        .matches = &matches,
