@@ -513,7 +513,10 @@ struct weft_program {
     bool in_place;     // made for calls whose output lies on their input, and
     bool out_of_place; // for those where it does not
     uint64_t size_min_bytes;
-    uint64_t size_max_bytes;
+    uint64_t size_max_bytes; // UINT64_MAX = no limit
+    // What the file left to the runtime's defaults, which the fields above have: "minBytes",
+    // "minBytes, maxBytes", ...; "" = nothing, NULL = no file.
+    const char *defaulted;
     const uint32_t *scratch_counts; // [rank_count]: chunks of scratch
     const uint32_t *block_first;    // [rank_count + 1], into blocks
     const struct weft_block *blocks;

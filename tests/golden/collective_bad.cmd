@@ -51,6 +51,11 @@ step() { # number, type
 } > lost.xml
 try weft collective check lost.xml
 try weft collective check lost.xml --json
+# As MSCCL's tools write it, without sizes and modes; a step that sends no chunk.
+sed 's/ outofplace=.*/>/' lost.xml > tool.xml
+try weft collective check tool.xml
+sed 's/type="s" srcbuf="i" srcoff="0"/type="s" srcbuf="i" srcoff="-1"/' lost.xml > none.xml
+try weft collective check none.xml
 # A plan brings its links, a shape its ports, closed forms need neither.
 for option in '--latency 7us' '--rate 25Gbps' '--degree 2' '--servers 8' '--balance even'; do
     try weft collective best --fabric ./plan.json --size 1MB --kind all-reduce $option

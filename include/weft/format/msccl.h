@@ -10,9 +10,10 @@
 WEFT_API_BEGIN
 
 // Reads a program; weft_program_check proves it. Elements and attributes that the runtime does not
-// read are skipped. Fails with INPUT naming the line: no XML, a missing attribute that makes the
-// runtime refuse or ignore the file (minBytes, maxBytes, inplace, outofplace among them), a number
-// out of range, a step twice; with UNSUPPORTED for collectives that Weft does not know. O(length).
+// read are skipped; program->defaulted says which of minBytes, maxBytes and outofplace took a
+// default. Fails with INPUT naming the line: no XML, all attributes that an element lacks, a number
+// out of range, a step that reads or writes no chunk, a step twice; with UNSUPPORTED for
+// collectives that Weft does not know. O(length).
 bool weft_msccl_read(struct weft_program *program, const char *data, size_t length,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // MSCCL's programs in (XML of microsoft/msccl-tools): <algo> <gpu> <tb> <step>.
 //
-// Elements are walked once to count and once to fill. What the runtime refuses or silently
-// ignores is refused here with its line; whether a program computes its collective is
-// weft_program_check's to prove. O(length).
+// Elements are walked once to count and once to fill. What every runtime refuses is refused here
+// with its line; what microsoft/msccl has defaults for, where RCCL and msccl-executor ignore the
+// file, takes those and is named. Whether a program computes its collective is weft_program_check's
+// to prove. O(length).
 
 #include "format/syntax/xml.h"
 #include "weft/format.h"
@@ -15,6 +16,7 @@
 #define BLOCKS_MAX 4096 // of a rank
 #define CHANNELS_MAX 1024
 #define BYTES_MAX ((int64_t)1 << 60)
+#define BYTES_DEFAULT ((int64_t)1 << 27) // of maxBytes, in microsoft/msccl
 
 struct counts {
     uint32_t ranks;
@@ -95,39 +97,70 @@ static bool read_kind(struct weft_program *program, const struct weft_xml_node *
     return true;
 }
 
+// Sizes and modes, with the defaults of microsoft/msccl: any size up to 128 MiB, and out of place
+// where not in place, as that runtime goes by inplace alone. maxBytes="0" is no limit.
+static bool read_uses(struct weft_program *program, const struct weft_xml_node *algo,
+                      struct weft_error *error)
+{
+    static const char *const names[] = {"minBytes", "maxBytes", "outofplace"};
+    static const char *const lists[] = {"",
+                                        "minBytes",
+                                        "maxBytes",
+                                        "minBytes, maxBytes",
+                                        "outofplace",
+                                        "minBytes, outofplace",
+                                        "maxBytes, outofplace",
+                                        "minBytes, maxBytes, outofplace"};
+    int64_t low = 0;
+    int64_t high = BYTES_DEFAULT;
+    uint32_t lacks = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        lacks |= (weft_xml_find(algo, names[i]) == NULL ? 1u : 0u) << i;
+    }
+    program->defaulted = lists[lacks];
+    if (!weft_xml_integer_or(&low, algo, "minBytes", 0, BYTES_MAX, error) ||
+        !weft_xml_integer_or(&high, algo, "maxBytes", 0, BYTES_MAX, error) ||
+        !read_truth(&program->in_place, algo, "inplace", error)) {
+        return false;
+    }
+    program->out_of_place = !program->in_place;
+    if ((lacks & 4) == 0 && !read_truth(&program->out_of_place, algo, "outofplace", error)) {
+        return false;
+    }
+    if (low > high && high > 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "line %u: minBytes %lld is above maxBytes %lld, so that it is never used; "
+                         "%s",
+                         algo->line, (long long)low, (long long)high,
+                         (lacks & 2) != 0 ? "state maxBytes" : "swap them");
+    }
+    program->size_min_bytes = (uint64_t)low;
+    program->size_max_bytes = high > 0 ? (uint64_t)high : UINT64_MAX;
+    return true;
+}
+
 // Reads the attributes of <algo>. The number of ranks that it states must be that of its <gpu>
 // elements, which were counted before.
 static bool read_algo(struct weft_program *program, const struct weft_xml_node *algo,
                       const struct counts *counts, struct weft_error *error)
 {
-    int64_t low = 0;
-    int64_t high = 0;
+    static const char *const needed[] = {"coll",           "proto",   "ngpus", "nchannels",
+                                         "nchunksperloop", "inplace", NULL};
     int64_t root = 0;
     const char *name = weft_xml_find(algo, "name");
     program->name = name == NULL ? "" : name;
-    if (!read_kind(program, algo, error) ||
+    if (!weft_xml_require(algo, needed, error) || !read_kind(program, algo, error) ||
         !read_small(&program->rank_count, algo, "ngpus", 2, RANKS_MAX, error) ||
         !read_small(&program->channel_count, algo, "nchannels", 1, CHANNELS_MAX, error) ||
         !read_small(&program->chunk_count, algo, "nchunksperloop", 1, CHUNKS_MAX, error) ||
-        !weft_xml_integer(&low, algo, "minBytes", 0, BYTES_MAX, error) ||
-        !weft_xml_integer(&high, algo, "maxBytes", 0, BYTES_MAX, error) ||
-        !read_truth(&program->in_place, algo, "inplace", error) ||
-        !read_truth(&program->out_of_place, algo, "outofplace", error) ||
+        !read_uses(program, algo, error) ||
         !weft_xml_integer_or(&root, algo, "root", 0, program->rank_count - 1, error)) {
         return false;
-    }
-    if (low > high) {
-        return weft_fail(error, WEFT_INPUT,
-                         "line %u: minBytes %lld is above maxBytes %lld, so that it is never used; "
-                         "swap them",
-                         algo->line, (long long)low, (long long)high);
     }
     if (counts->ranks != program->rank_count) {
         return weft_fail(error, WEFT_INPUT, "line %u: ngpus is %u, but there are %u <gpu>",
                          algo->line, program->rank_count, counts->ranks);
     }
-    program->size_min_bytes = (uint64_t)low;
-    program->size_max_bytes = (uint64_t)high;
     program->root = (uint32_t)root;
     return true;
 }
@@ -169,14 +202,44 @@ static bool read_op(enum weft_block_op *op, const struct weft_xml_node *node,
         node->line, text);
 }
 
+// Which of its two addresses a step uses.
+static bool uses_source(enum weft_block_op op)
+{
+    return op != WEFT_BLOCK_RECEIVE && op != WEFT_BLOCK_RECEIVE_COPY_SEND && op != WEFT_BLOCK_WAIT;
+}
+
+static bool uses_target(enum weft_block_op op)
+{
+    return op != WEFT_BLOCK_SEND && op != WEFT_BLOCK_RECEIVE_REDUCE_SEND && op != WEFT_BLOCK_WAIT;
+}
+
+static bool check_step(const struct weft_block_step *step, const struct weft_xml_node *node,
+                       struct weft_error *error)
+{
+    bool no_source = uses_source(step->op) && step->from == WEFT_NONE;
+    if (no_source || (uses_target(step->op) && step->to == WEFT_NONE)) {
+        return weft_fail(
+            error, WEFT_INPUT, "line %u: type=\"%s\" %s, but %s=\"-1\" is no chunk; write which",
+            node->line, weft_block_op_name(step->op),
+            no_source ? "reads a chunk" : "writes a chunk", no_source ? "srcoff" : "dstoff");
+    }
+    if (step->wait_block != WEFT_NONE && step->wait_step == WEFT_NONE) {
+        return weft_fail(error, WEFT_INPUT,
+                         "line %u: depid without deps; write the step to wait for", node->line);
+    }
+    return true;
+}
+
 // Reads a step of a thread block. -1 stands for "none" in the numbers that may lack; a step
 // that only waits moves nothing, whatever its other numbers say.
 static bool read_step(struct weft_block_step *step, const struct weft_xml_node *node,
                       struct weft_error *error)
 {
+    static const char *const needed[] = {"type", "s",     "srcbuf", "dstbuf", "srcoff", "dstoff",
+                                         "cnt",  "depid", "deps",   "hasdep", NULL};
     struct weft_block_step found = {.line = node->line};
     uint32_t count;
-    if (!read_op(&found.op, node, error) ||
+    if (!weft_xml_require(node, needed, error) || !read_op(&found.op, node, error) ||
         !read_small(&found.number, node, "s", 0, INT32_MAX, error) ||
         !read_buffer(&found.from_buffer, node, "srcbuf", error) ||
         !read_buffer(&found.to_buffer, node, "dstbuf", error) ||
@@ -185,18 +248,13 @@ static bool read_step(struct weft_block_step *step, const struct weft_xml_node *
         !read_small(&count, node, "cnt", 0, CHUNKS_MAX, error) ||
         !read_small(&found.wait_block, node, "depid", -1, BLOCKS_MAX, error) ||
         !read_small(&found.wait_step, node, "deps", -1, INT32_MAX, error) ||
-        !read_truth(&found.signals, node, "hasdep", error)) {
+        !read_truth(&found.signals, node, "hasdep", error) || !check_step(&found, node, error)) {
         return false;
     }
-    if (found.wait_block != WEFT_NONE && found.wait_step == WEFT_NONE) {
-        return weft_fail(error, WEFT_INPUT,
-                         "line %u: depid without deps; write the step to wait for", node->line);
-    }
-    if (found.op == WEFT_BLOCK_WAIT) {
-        found.from = found.to = 0;
-        count = 0;
-    }
-    found.count = count;
+    bool waits = found.op == WEFT_BLOCK_WAIT;
+    found.from = waits || found.from == WEFT_NONE ? 0 : found.from;
+    found.to = waits || found.to == WEFT_NONE ? 0 : found.to;
+    found.count = waits ? 0 : count;
     *step = found;
     return true;
 }
@@ -206,10 +264,12 @@ static bool read_step(struct weft_block_step *step, const struct weft_xml_node *
 static bool read_block(struct building *building, const struct weft_xml_node *node,
                        struct weft_error *error)
 {
+    static const char *const needed[] = {"id", "send", "recv", "chan", NULL};
     struct weft_block *block = &building->blocks[building->block_count];
     *block = (struct weft_block){.first_step = building->step_count};
     uint32_t channel_last = building->program->channel_count - 1;
-    if (!read_small(&block->number, node, "id", 0, BLOCKS_MAX - 1, error) ||
+    if (!weft_xml_require(node, needed, error) ||
+        !read_small(&block->number, node, "id", 0, BLOCKS_MAX - 1, error) ||
         !read_small(&block->send_peer, node, "send", -1, RANKS_MAX, error) ||
         !read_small(&block->receive_peer, node, "recv", -1, RANKS_MAX, error) ||
         !read_small(&block->channel, node, "chan", 0, channel_last, error)) {
@@ -241,8 +301,10 @@ static bool read_block(struct building *building, const struct weft_xml_node *no
 static bool read_gpu(struct building *building, uint32_t rank, const struct weft_xml_node *node,
                      struct weft_error *error)
 {
+    static const char *const needed[] = {"s_chunks", "i_chunks", "o_chunks", NULL};
     uint32_t unused;
-    if (!read_small(&building->scratch_counts[rank], node, "s_chunks", 0, CHUNKS_MAX, error) ||
+    if (!weft_xml_require(node, needed, error) ||
+        !read_small(&building->scratch_counts[rank], node, "s_chunks", 0, CHUNKS_MAX, error) ||
         !read_small(&unused, node, "i_chunks", 0, CHUNKS_MAX, error) ||
         !read_small(&unused, node, "o_chunks", 0, CHUNKS_MAX, error)) {
         return false;

@@ -56,14 +56,16 @@ const char *weft_msccl_write(const struct weft_program *program, struct weft_are
     weft_text_init(&text, arena);
     weft_text_add(&text, "<algo name=\"");
     weft_text_add_escaped(&text, program->name);
-    weft_text_add(&text,
-                  "\" proto=\"%s\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" "
-                  "coll=\"%s\" inplace=\"%d\" outofplace=\"%d\" minBytes=\"%llu\" "
-                  "maxBytes=\"%llu\" root=\"%u\">\n",
-                  program->protocol, program->channel_count, program->chunk_count,
-                  program->rank_count, kind_name(program->kind), program->in_place ? 1 : 0,
-                  program->out_of_place ? 1 : 0, (unsigned long long)program->size_min_bytes,
-                  (unsigned long long)program->size_max_bytes, program->root);
+    weft_text_add(
+        &text,
+        "\" proto=\"%s\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" "
+        "coll=\"%s\" inplace=\"%d\" outofplace=\"%d\" minBytes=\"%llu\" "
+        "maxBytes=\"%llu\" root=\"%u\">\n",
+        program->protocol, program->channel_count, program->chunk_count, program->rank_count,
+        kind_name(program->kind), program->in_place ? 1 : 0, program->out_of_place ? 1 : 0,
+        (unsigned long long)program->size_min_bytes,
+        (unsigned long long)(program->size_max_bytes == UINT64_MAX ? 0 : program->size_max_bytes),
+        program->root);
     for (uint32_t rank = 0; rank < program->rank_count; rank++) {
         weft_text_add(&text, "  <gpu id=\"%u\" i_chunks=\"%u\" o_chunks=\"%u\" s_chunks=\"%u\">\n",
                       rank, width(program, true), width(program, false),

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <expat.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +205,23 @@ const char *weft_xml_find(const struct weft_xml_node *node, const char *name)
         }
     }
     return NULL;
+}
+
+bool weft_xml_require(const struct weft_xml_node *node, const char *const *names,
+                      struct weft_error *error)
+{
+    char lacks[200] = "";
+    size_t length = 0;
+    uint32_t count = 0;
+    for (; *names != NULL; names++) {
+        if (weft_xml_find(node, *names) == NULL && length < sizeof lacks) {
+            length += (size_t)snprintf(lacks + length, sizeof lacks - length, "%s'%s'",
+                                       count > 0 ? ", " : "", *names);
+            count++;
+        }
+    }
+    return count == 0 || weft_fail(error, WEFT_INPUT, "line %u: <%.40s> has no %s; add %s",
+                                   node->line, node->name, lacks, count > 1 ? "them" : "it");
 }
 
 bool weft_xml_text(const char **value, const struct weft_xml_node *node, const char *name,

@@ -38,6 +38,10 @@ bool weft_xml_parse(struct weft_xml_node **root, const char *root_name, const ch
 bool weft_xml_is(const struct weft_xml_node *node, const char *name);
 // An attribute's value, or NULL.
 const char *weft_xml_find(const struct weft_xml_node *node, const char *name);
+// Whether an element has all of these attributes, the last NULL. Fails with INPUT naming all that
+// it lacks, "line N: <step> has no 'cnt', 'depid'; add them". O(names * attributes).
+bool weft_xml_require(const struct weft_xml_node *node, const char *const *names,
+                      struct weft_error *error) WEFT_MUST_USE;
 // An attribute that must be there. Fails with INPUT, "line N: <step> has no 'cnt'; ...".
 bool weft_xml_text(const char **value, const struct weft_xml_node *node, const char *name,
                    struct weft_error *error) WEFT_MUST_USE;

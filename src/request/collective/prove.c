@@ -99,14 +99,29 @@ static bool check_algorithm(struct weft_collective_check_result *result,
     return true;
 }
 
+// Two families of runtimes read MSCCL's programs; what one of them has defaults for the other
+// wants.
+static void note_defaults(const struct weft_program *program, const char *path,
+                          struct weft_request_environment *environment)
+{
+    if (program->defaulted != NULL && program->defaulted[0] != '\0') {
+        weft_request_note(environment,
+                          "%s: %s as microsoft/msccl has it (0, 128 MiB, by inplace alone); RCCL "
+                          "and msccl-executor ignore a file that does not state them",
+                          path, program->defaulted);
+    }
+}
+
 static bool check_file(struct weft_collective_check_result *result,
                        const struct weft_collective_request *request,
-                       const struct weft_environment *environment)
+                       struct weft_request_environment *outer)
 {
+    const struct weft_environment *environment = &outer->base;
     if (!weft_msccl_load(&result->program, request->source, environment->arena,
                          environment->scratch, environment->error)) {
         return false;
     }
+    note_defaults(&result->program, request->source, outer);
     if (!weft_program_check(&result->program_report, &result->program, environment->scratch,
                             environment->error)) {
         return weft_wrap(environment->error, "%s", request->source);
@@ -123,6 +138,6 @@ bool weft_request_collective_check(struct weft_collective_check_result *result,
     *result = (struct weft_collective_check_result){.why = ""};
     return weft_request_collective_source(&result->source, request, environment) &&
            (result->source.algorithm == WEFT_ALGORITHM_COUNT
-                ? check_file(result, request, base)
+                ? check_file(result, request, environment)
                 : check_algorithm(result, request, base));
 }

@@ -168,6 +168,11 @@ static json_t *program_check(const struct weft_collective_check_result *result,
     weft_set_count(object, "transfers", report->transfer_count);
     weft_set_truth(object, "in_place", program->in_place);
     weft_set_truth(object, "out_of_place", program->out_of_place);
+    weft_set_count(object, "min_bytes", program->size_min_bytes);
+    if (program->size_max_bytes != UINT64_MAX) {
+        weft_set_count(object, "max_bytes", program->size_max_bytes);
+    }
+    weft_set_text(object, "defaulted", program->defaulted);
     weft_set_truth(object, "valid", report->valid);
     weft_set_text(object, "error", report->valid ? NULL : report->why);
     weft_set_index(object, "bad_rank", report->valid ? WEFT_NONE : report->bad_rank);
