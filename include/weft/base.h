@@ -190,6 +190,11 @@ uint32_t weft_word_edits(const char *a, size_t a_length, const char *b);
 // than half its length the first that begins with it, else NULL. O(count * lengths).
 const char *weft_nearest_word(const char *word, const char *const *words, uint32_t count);
 
+// Fails with INPUT: "'leafspine' is no fabric; do you mean leaf-spine?" or, where nothing is near,
+// "...; choose one of" the words. Returns false.
+bool weft_fail_word(struct weft_error *error, const char *what, const char *word,
+                    const char *const *words, uint32_t count);
+
 // ---- random numbers ----
 
 // xoshiro256** (Blackman and Vigna, "Scrambled linear pseudorandom number generators", TOMS 2021),

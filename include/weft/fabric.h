@@ -63,14 +63,13 @@ bool weft_fabric_build(struct weft_fabric *fabric, const struct weft_fabric_link
                        struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // The link from `from` to `to`, or WEFT_NONE. O(log degree).
 uint32_t weft_fabric_find_link(const struct weft_fabric *fabric, uint32_t from, uint32_t to);
-// Fails with INFEASIBLE and names a pair of servers with no path. O(n + m) where servers forward,
-// else O(servers * (n + m)).
+// Fails with INFEASIBLE and names a pair without a path. O(n + m), switched O(servers * (n + m)).
 bool weft_fabric_check_connected(const struct weft_fabric *fabric, struct weft_arena scratch,
                                  struct weft_error *error) WEFT_MUST_USE;
 
-// Mean number of links between servers by shortest paths, each ordered pair weighted by
-// demand[s*server_count+t]; 0 without demand. Pairs without a path do not count. This is the figure
-// that the TopoOpt artifact reports of a topology, with the transfers as demand. O(n (n + m)).
+// Mean number of links between servers by shortest paths, ordered pairs weighted by demand[s * n +
+// t]; 0 without demand. Pairs without a path do not count. The TopoOpt artifact reports it so of a
+// topology, with the transfers as demand. O(n (n + m)).
 double weft_fabric_demand_hops(const struct weft_fabric *fabric, const double *demand,
                                struct weft_arena scratch);
 
@@ -341,10 +340,11 @@ struct weft_fabric_reference {
     bool is_direct;      // of servers' ports, without switches
 };
 const struct weft_fabric_reference *weft_fabric_references(uint32_t *count);
-// The row of that name, "single-switch" included; NULL where there is none.
-const struct weft_fabric_reference *weft_fabric_reference_named(const char *name);
-// Builds the fabric of that name; "single-switch" is another word for "ideal". Fails with INPUT and
-// lists the names where there is none of it, else as the builder does.
+// The row of that name, "single-switch" included; NULL where there is none, with `error` (NULL:
+// not).
+const struct weft_fabric_reference *weft_fabric_reference_named(const char *name,
+                                                                struct weft_error *error);
+// Builds that fabric. Fails as the row of its name, else as the builder does.
 bool weft_fabric_build_named(struct weft_network *network, const char *name,
                              const struct weft_cluster *cluster,
                              const struct weft_fabric_options *options,

@@ -36,6 +36,15 @@ const char *weft_report_table(const struct weft_table_column *columns, uint32_t 
                               const char *const *cells, uint32_t row_count,
                               struct weft_arena *arena);
 
+// The same table for documents and for sheets. CSV has a column whose cells are all quantities of
+// one kind ("61.4 ms", "100 Gbps", "$1,200", "12 %") as bare numbers in SI units, which its title
+// names in parentheses, and "-" as an empty cell. O(bytes).
+const char *weft_report_markdown(const struct weft_table_column *columns, uint32_t column_count,
+                                 const char *const *cells, uint32_t row_count,
+                                 struct weft_arena *arena);
+const char *weft_report_csv(const struct weft_table_column *columns, uint32_t column_count,
+                            const char *const *cells, uint32_t row_count, struct weft_arena *arena);
+
 // An n*n matrix as rows of characters, darker for larger: at most `side` rows and columns, each the
 // largest value of the square it stands for. The scale is linear up to the largest value. O(n^2).
 const char *weft_report_heat(const double *values, uint32_t count, uint32_t side,

@@ -19,7 +19,7 @@
 static bool build(struct weft_network *network, const struct weft_lab_fabric *fabric,
                   struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
-    const struct weft_fabric_reference *reference = weft_fabric_reference_named(fabric->name);
+    const struct weft_fabric_reference *reference = weft_fabric_reference_named(fabric->name, NULL);
     struct weft_cluster cluster;
     if (reference != NULL && reference->is_direct) {
         return weft_fail(error, WEFT_INPUT,

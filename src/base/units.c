@@ -170,10 +170,13 @@ bool weft_parse_price(double *price_usd, const char *text, struct weft_error *er
 static bool refuse_unit(struct weft_error *error, const char *text, size_t length)
 {
     const char *rest = text + length + strspn(text + length, " ");
-    if (length > 0 && isalpha((unsigned char)*rest) && !isdigit((unsigned char)rest[1])) {
+    bool ratio = strcmp(rest, ":1") == 0; // as oversubscription is said
+    if (length > 0 &&
+        (ratio || (isalpha((unsigned char)*rest) && !isdigit((unsigned char)rest[1])))) {
         char said[sizeof error->message];
         memcpy(said, error->message, sizeof said);
-        return weft_fail(error, error->code, "%s; write it without a unit", said);
+        return weft_fail(error, error->code, "%s; write it without %s", said,
+                         ratio ? "':1'" : "a unit");
     }
     return false;
 }

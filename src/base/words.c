@@ -57,3 +57,19 @@ const char *weft_nearest_word(const char *word, const char *const *words, uint32
     }
     return nearest;
 }
+
+bool weft_fail_word(struct weft_error *error, const char *what, const char *word,
+                    const char *const *words, uint32_t count)
+{
+    const char *near = weft_nearest_word(word, words, count);
+    if (near != NULL) {
+        return weft_fail(error, WEFT_INPUT, "'%.64s' is no %s; do you mean %s?", word, what, near);
+    }
+    char list[sizeof error->message] = "";
+    size_t length = 0;
+    for (uint32_t i = 0; i < count && length < sizeof list; i++) {
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i > 0 ? ", " : "",
+                                   words[i]);
+    }
+    return weft_fail(error, WEFT_INPUT, "'%.64s' is no %s; choose one of %s", word, what, list);
+}

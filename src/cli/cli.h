@@ -50,6 +50,9 @@ struct cli_given {
     struct cli_records records;
 };
 
+// What tables are said in.
+enum cli_form { CLI_TEXT, CLI_MARKDOWN, CLI_CSV };
+
 // Which answer the command line wants instead of a run of the verb.
 struct cli_wanted {
     bool help;
@@ -76,6 +79,8 @@ struct cli {
     const char *program; // "weft plan", for messages
     struct cli_wanted wanted;
     bool json;
+    enum cli_form form;   // of the tables
+    uint32_t table_count; // said so far
     bool quiet;
     bool follows; // another process says and writes what there is
     uint64_t seed;
@@ -105,6 +110,7 @@ enum {
     CLI_PACKETS = 16,
     CLI_RECORDS = 32,
     CLI_TIMING = 64,
+    CLI_TABLES = 256,        // --csv and --markdown
     CLI_OUTPUT_FOLDER = 128, // no options: --output may name a folder, which the verb looks at
 };
 
@@ -117,6 +123,7 @@ struct cli_verb {
     const struct argp_option *options;
     argp_parser_t parser;
     unsigned groups;
+    uint32_t servers_max; // of --servers, where it is less than a cluster may have; 0 = that
 };
 
 // Calls main(argc, argv) and returns its exit code; where memory is out, complains in one line and
@@ -169,6 +176,11 @@ void cli_spell_for(const struct weft_parameter_group *groups, char *message);
 
 // One line on stderr that is no failure.
 void cli_note(const struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
+// Adds a table to the result, as text, Markdown or CSV. In CSV there are tables alone, an empty
+// line between two of them: what cli_say adds is left out. Needs CLI_TABLES.
+struct weft_table_column;
+void cli_table(struct cli *cli, const struct weft_table_column *columns, uint32_t column_count,
+               const char *const *cells, uint32_t row_count);
 // Adds to the result.
 void cli_say(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Whether a file of that name could be written, asked before the work so that its result is not
@@ -194,6 +206,7 @@ void cli_clock_stop(struct cli *cli);
 // ---- options that several verbs take ----
 
 extern const struct argp cli_common_argp;
+extern const struct argp cli_tables_argp;
 extern const struct argp cli_hardware_argp;
 extern const struct argp cli_search_argp;
 extern const struct argp cli_job_argp;
@@ -225,6 +238,7 @@ int cli_cc(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_collective(int argc, char **argv);
 int cli_compare(int argc, char **argv);
+int cli_diff(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_fabrics(int argc, char **argv);
 // The nearest of the entries' names to a word that is none, or the one that does what the word

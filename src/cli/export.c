@@ -60,13 +60,19 @@ static const char doc[] =
 
 static error_t parse_kind(struct export_input *input, const char *text)
 {
+    const char *names[WEFT_EXPORT_KIND_COUNT];
     for (enum weft_export_kind kind = 0; kind < WEFT_EXPORT_KIND_COUNT; kind++) {
-        if (strcmp(text, weft_export_kind_name(kind)) == 0) {
+        names[kind] = weft_export_kind_name(kind);
+        if (strcmp(text, names[kind]) == 0) {
             input->request.kind = kind;
             return 0;
         }
     }
-    return cli_usage(input->cli, "--format: '%.40s' is no format; write " KINDS, text);
+    const char *near = weft_nearest_word(text, names, WEFT_EXPORT_KIND_COUNT);
+    return near != NULL
+               ? cli_usage(input->cli, "--format: '%.40s' is no format; do you mean %s?", text,
+                           near)
+               : cli_usage(input->cli, "--format: '%.40s' is no format; write " KINDS, text);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)

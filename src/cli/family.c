@@ -4,6 +4,7 @@
 // no sub-verb is answered with the nearest one within two letters.
 
 #include "cli.h"
+#include "weft/fabric.h"
 
 #include <string.h>
 
@@ -34,6 +35,10 @@ static const char *make_doc(char *buffer, size_t size, const struct cli_family *
 static error_t no_sub(struct cli *cli, const struct cli_family *family, const char *word)
 {
     const char *near = cli_meant(word, family->subs);
+    if (family->alone != NULL && weft_fabric_reference_named(word, NULL) != NULL) {
+        return cli_usage(cli, "%s is a fabric; write %s CLUSTER.yaml --fabric %s", word,
+                         family->name, word);
+    }
     return near == NULL
                ? cli_usage(cli, "'%.40s' is no sub-verb; see %s --help", word, cli->program)
                : cli_usage(cli, "'%.40s' is no sub-verb; do you mean %s?", word, near);

@@ -48,13 +48,15 @@ static const char advice[] =
 struct request {
     struct cli *cli;
     const char *verb;
+    const char *sub;
 };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     if (key == ARGP_KEY_ARG) {
-        return cli_take(request->cli, &request->verb, argument, "verb");
+        return request->verb == NULL ? cli_take(request->cli, &request->verb, argument, "verb")
+                                     : cli_take(request->cli, &request->sub, argument, "sub-verb");
     }
     return ARGP_ERR_UNKNOWN;
 }
@@ -76,10 +78,12 @@ const char *cli_meant(const char *word, const struct cli_entry *entries)
 {
     enum { ENTRIES_MAX = 32 };
     static const char *const others[][2] = {
-        {"validate", "check"}, {"verify", "check"},  {"draw", "export"},   {"convert", "export"},
-        {"price", "fabrics"},  {"cost", "fabrics"},  {"bom", "fabrics"},   {"bill", "fabrics"},
-        {"run", "simulate"},   {"play", "simulate"}, {"design", "plan"},   {"new", "init"},
-        {"start", "init"},     {"list", "models"},   {"optimize", "plan"}, {"delete", "down"},
+        {"validate", "check"}, {"verify", "check"},  {"draw", "export"}, {"convert", "export"},
+        {"price", "fabrics"},  {"cost", "fabrics"},  {"bom", "fabrics"}, {"bill", "fabrics"},
+        {"run", "simulate"},   {"play", "simulate"}, {"design", "plan"}, {"new", "init"},
+        {"start", "init"},     {"start", "up"},      {"stop", "down"},   {"create", "up"},
+        {"destroy", "down"},   {"break", "fail"},    {"repair", "mend"}, {"list", "models"},
+        {"optimize", "plan"},  {"delete", "down"},
     };
     const char *names[ENTRIES_MAX] = {NULL};
     uint32_t count = 0;
@@ -101,7 +105,7 @@ int cli_help(const struct cli_entry *entries, int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft help",
-        .arguments = "[VERB]",
+        .arguments = "[VERB [SUB-VERB]]",
         .doc = "Explains a verb, or lists them all.",
         .parser = parse,
     };
@@ -130,8 +134,9 @@ int cli_help(const struct cli_entry *entries, int argc, char **argv)
     for (const struct cli_entry *entry = entries; entry->name != NULL; entry++) {
         if (strcmp(entry->name, request.verb) == 0) {
             char help[] = "--help";
-            char *arguments[] = {argv[0], help, NULL};
-            int code = entry->main(2, arguments);
+            char *sub = (char *)(uintptr_t)request.sub;
+            char *arguments[] = {argv[0], sub != NULL ? sub : help, help, NULL};
+            int code = entry->main(sub != NULL ? 3 : 2, arguments);
             cli_finish(&cli, true);
             return code;
         }

@@ -246,7 +246,8 @@ static void print_links(struct cli *cli, const struct weft_snapshot *snapshot,
         row[7] = weft_arena_format(&cli->arena, "%.4f", link->upper_bound);
         row[8] = weft_compatibility_text(link->compatibility);
     }
-    cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, shown, &cli->arena));
+    cli_say(cli, "\n");
+    cli_table(cli, columns, COLUMNS, cells, shown);
     if (shown < count) {
         cli_say(cli, "and %u links that score no worse\n", count - shown);
     }
@@ -292,7 +293,8 @@ static void print_jobs(struct cli *cli, const struct weft_snapshot *snapshot,
             weft_arena_format(&cli->arena, "%s", weft_show_time(unit, found->time_shift_ps[j]));
         row[5] = weft_arena_format(&cli->arena, "%s", weft_show_time(unit, found->slack_ps[j]));
     }
-    cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, shown, &cli->arena));
+    cli_say(cli, "\n");
+    cli_table(cli, columns, COLUMNS, cells, shown);
     if (shown < snapshot->job_count) {
         cli_say(cli, "and %u more jobs; --json lists all\n", snapshot->job_count - shown);
     }
@@ -404,6 +406,7 @@ int cli_interleave(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_TABLES,
     };
     struct cli cli;
     struct interleave_input input = {.cli = &cli};

@@ -21,6 +21,7 @@ static const struct cli_entry entries[] = {
     {"strategy", "how a model is split and placed on a given fabric", cli_strategy},
     {"topology", "find a topology and its hops, without playing a job", cli_topology},
     {"check", "verify everything that a plan claims", cli_check},
+    {"diff", "what two plans have differently: links, strategy, times, bill", cli_diff},
     {"export", "a plan as DOT, circuits, routing scripts or task graph", cli_export},
     {"simulate", "play jobs or flows on a fabric", cli_simulate},
     {"sweep", "many simulations or plans of a grid, over threads and machines", cli_sweep},
@@ -69,6 +70,10 @@ int main(int argc, char **argv)
     if (entry == NULL) {
         struct weft_error error;
         const char *near = cli_meant(name, entries);
+        if (name[0] == '-') {
+            fprintf(stderr, "weft: a verb stands first, its options behind it; see weft help\n");
+            return CLI_EXIT_USAGE;
+        }
         weft_fail(&error, WEFT_INPUT, "'%.40s' is no verb; %s%s", name,
                   near != NULL ? "do you mean weft " : "see weft help", near != NULL ? near : "");
         fprintf(stderr, "weft: %s%s\n", error.message, near != NULL ? "?" : "");

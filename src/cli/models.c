@@ -75,7 +75,7 @@ static void print_zoo(struct cli *cli, const struct weft_models_result *result)
         row[4] = weft_arena_format(&cli->arena, "%llu", (unsigned long long)model->batch);
         row[5] = result->zoo[i].summary;
     }
-    cli_say(cli, "%s", weft_report_table(columns, ZOO_COLUMNS, cells, count, &cli->arena));
+    cli_table(cli, columns, ZOO_COLUMNS, cells, count);
     cli_say(cli, "\nFLOP and kept bytes are those of one sample.\n");
 }
 
@@ -169,7 +169,7 @@ static void print_operators(struct cli *cli, const struct weft_model *model)
             row[6] = show_bytes(kept_bytes, arena);
         }
     }
-    cli_say(cli, "%s", weft_report_table(columns, MODEL_COLUMNS, cells, count, arena));
+    cli_table(cli, columns, MODEL_COLUMNS, cells, count);
 }
 
 static void print_model(struct cli *cli, const struct weft_model *model)
@@ -198,8 +198,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 int cli_models(int argc, char **argv)
 {
-    static const struct cli_verb verb = {
-        .name = "weft models", .arguments = "[NAME|FILE.yaml]", .doc = doc, .parser = parse};
+    static const struct cli_verb verb = {.name = "weft models",
+                                         .arguments = "[NAME|FILE.yaml]",
+                                         .doc = doc,
+                                         .parser = parse,
+                                         .groups = CLI_TABLES};
     struct cli cli;
     struct models_input input = {.cli = &cli};
     if (!cli_parse(&cli, &verb, argc, argv, &input)) {

@@ -128,7 +128,7 @@ static bool open_memory(struct cli *cli)
 }
 
 // The groups of a verb: its own first, what all verbs have last.
-#define CHILDREN_MAX 10
+#define CHILDREN_MAX 11
 // The order of the groups is the order in which --help prints them.
 static void list_children(struct argp_child children[CHILDREN_MAX], const struct argp *own,
                           const struct cli_verb *verb)
@@ -155,6 +155,9 @@ static void list_children(struct argp_child children[CHILDREN_MAX], const struct
     }
     if (verb->groups & CLI_RECORDS) {
         children[count++] = (struct argp_child){&cli_records_argp, 0, "Records:", 2};
+    }
+    if (verb->groups & CLI_TABLES) {
+        children[count++] = (struct argp_child){&cli_tables_argp, 0, "Tables:", 2};
     }
     children[count] = (struct argp_child){&cli_common_argp, 0, "Every verb:", 3};
 }
@@ -196,6 +199,10 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
     }
     if (failed != 0 && cli->error.code == WEFT_OK) {
         explain(cli, children, top.refused);
+    }
+    if (failed == 0 && cli->json && cli->form != CLI_TEXT) {
+        return cli_misuse(cli, "--json and --%s: write one of them",
+                          cli->form == CLI_CSV ? "csv" : "markdown");
     }
     const char **path = &cli->given.hardware.cluster_path;
     if (failed == 0 && top.cluster != NULL && *path != NULL) {

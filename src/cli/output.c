@@ -4,6 +4,7 @@
 // verb itself.
 
 #include "cli.h"
+#include "weft/report.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -20,8 +21,24 @@ double cli_elapsed_s(const struct cli *cli)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - cli->started_s;
 }
 
+void cli_table(struct cli *cli, const struct weft_table_column *columns, uint32_t column_count,
+               const char *const *cells, uint32_t row_count)
+{
+    weft_text_add(&cli->text, "%s", cli->form == CLI_CSV && cli->table_count > 0 ? "\n" : "");
+    cli->table_count++;
+    weft_text_add(&cli->text, "%s",
+                  cli->form == CLI_CSV
+                      ? weft_report_csv(columns, column_count, cells, row_count, &cli->arena)
+                  : cli->form == CLI_MARKDOWN
+                      ? weft_report_markdown(columns, column_count, cells, row_count, &cli->arena)
+                      : weft_report_table(columns, column_count, cells, row_count, &cli->arena));
+}
+
 void cli_say(struct cli *cli, const char *format, ...)
 {
+    if (cli->form == CLI_CSV) {
+        return;
+    }
     va_list arguments;
     va_start(arguments, format);
     char *text = NULL;

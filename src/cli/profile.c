@@ -142,8 +142,8 @@ static void print_accuracy(struct cli *cli, const struct weft_profile_accuracy *
         }
     }
     if (count > 0) {
-        cli_say(cli, "\n%s",
-                weft_report_table(columns, ACCURACY_COLUMNS, cells, count, &cli->arena));
+        cli_say(cli, "\n");
+        cli_table(cli, columns, ACCURACY_COLUMNS, cells, count);
     }
 }
 
@@ -166,7 +166,7 @@ static void print(struct cli *cli, const struct weft_profile_result *result)
     for (uint32_t i = 0; i < result->row_count; i++) {
         fill_cells(cells + (size_t)i * COLUMNS, &result->rows[i], model, &cli->arena);
     }
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, result->row_count, &cli->arena));
+    cli_table(cli, columns, COLUMNS, cells, result->row_count);
     char forward[WEFT_UNIT_TEXT];
     char backward[WEFT_UNIT_TEXT];
     cli_say(cli, "\nan average server: forward %s, backward %s\n",
@@ -205,6 +205,7 @@ int cli_profile(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_TABLES,
     };
     struct cli cli;
     struct profile_input input = {.cli = &cli};

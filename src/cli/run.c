@@ -33,6 +33,10 @@ static void complain(struct cli *cli)
 int cli_finish(struct cli *cli, bool fine)
 {
     cli_print_notes(cli);
+    if (fine && cli->form != CLI_TEXT && cli->table_count == 0) {
+        fine = cli_misuse(cli, "this answer has no table; leave out --%s",
+                          cli->form == CLI_CSV ? "csv" : "markdown");
+    }
     bool failed = !fine && cli->error.code != WEFT_OK; // --help is neither fine nor a failure
     if (fine && cli->text.length > 0) {
         failed =

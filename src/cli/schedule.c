@@ -204,7 +204,8 @@ static void print_jobs(const struct schedule_input *input,
         row[8] = weft_arena_format(&cli->arena, "%.3f", record->score);
         row[9] = weft_arena_format(&cli->arena, "%u", record->placements);
     }
-    cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, shown, &cli->arena));
+    cli_say(cli, "\n");
+    cli_table(cli, columns, COLUMNS, cells, shown);
     if (shown < timetable->job_count) {
         cli_say(cli, "and %u more jobs; --all shows them\n", timetable->job_count - shown);
     }
@@ -302,7 +303,7 @@ int cli_schedule(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_HARDWARE,
+        .groups = CLI_HARDWARE | CLI_TABLES,
     };
     struct cli cli;
     struct schedule_input input = {.cli = &cli};

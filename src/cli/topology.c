@@ -5,6 +5,7 @@
 
 #include "weft/request/topology.h"
 #include "cli.h"
+#include "weft/graph.h"
 
 // What the options say.
 struct options {
@@ -47,7 +48,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         input->request.links = true;
         return 0;
     case ARGP_KEY_ARG:
-        return cli_take(input->cli, &input->request.path, argument, "task graph");
+        return cli_take(input->cli, &input->request.path, argument, "job");
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -98,6 +99,7 @@ int cli_topology(int argc, char **argv)
         .options = options,
         .parser = parse,
         .groups = CLI_HARDWARE | CLI_SEARCH,
+        .servers_max = WEFT_GRAPH_UNREACHED - 1,
     };
     struct cli cli;
     struct options input = {.cli = &cli};

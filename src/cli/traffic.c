@@ -94,7 +94,8 @@ static void print_groups(struct cli *cli, const struct weft_traffic *traffic)
         row[4] = weft_arena_format(&cli->arena, "%s", weft_show_bytes(unit, group->wire_bytes));
         row[5] = name_members(group, &cli->arena);
     }
-    cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, shown, &cli->arena));
+    cli_say(cli, "\n");
+    cli_table(cli, columns, COLUMNS, cells, shown);
     if (shown < traffic->group_count) {
         cli_say(cli, "and %u smaller groups\n", traffic->group_count - shown);
     }
@@ -129,7 +130,7 @@ int cli_traffic(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_TRACE,
+        .groups = CLI_TRACE | CLI_TABLES,
     };
     struct cli cli;
     struct options input = {.cli = &cli};

@@ -84,10 +84,6 @@ error_t cli_choose(struct cli *cli, uint32_t *choice, const char *option, const 
             return 0;
         }
     }
-    const char *list = "";
-    for (uint32_t i = 0; i < count; i++) {
-        list = weft_arena_format(&cli->arena, "%s%s%s", list, i > 0 ? ", " : "", names[i]);
-    }
-    return cli_value(
-        cli, weft_fail(&cli->error, WEFT_INPUT, "'%.40s'; choose one of %s", text, list), option);
+    weft_fail_word(&cli->error, "choice", text, names, count);
+    return cli_value(cli, false, option);
 }

@@ -75,20 +75,15 @@ const char *weft_transport_name(enum weft_sim_transport transport)
 bool weft_transport_find(enum weft_sim_transport *transport, const char *name,
                          struct weft_error *error)
 {
-    char all[320] = "";
-    size_t length = 0;
+    const char *names[TRANSPORT_COUNT];
     for (uint32_t i = 0; i < TRANSPORT_COUNT; i++) {
         if (strcmp(name, transports[i].name) == 0) {
             *transport = transports[i].transport;
             return true;
         }
-        const char *before = i == 0 ? "" : i + 1 == TRANSPORT_COUNT ? " or " : ", ";
-        int added =
-            snprintf(all + length, sizeof(all) - length, "%s%s", before, transports[i].name);
-        WEFT_ASSERT(added > 0 && (size_t)added < sizeof(all) - length);
-        length += (size_t)added;
+        names[i] = transports[i].name;
     }
-    return weft_fail(error, WEFT_INPUT, "'%.60s' is no transport; write %s", name, all);
+    return weft_fail_word(error, "transport", name, names, TRANSPORT_COUNT);
 }
 
 bool weft_mltcp_check(const struct weft_mltcp_options *mltcp, struct weft_error *error)

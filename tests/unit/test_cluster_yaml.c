@@ -241,7 +241,7 @@ static const struct {
     {"servers: 16\ndegree: 4\nrate: 100\n",
      "line 3: rate: '100' has no unit Weft knows; write for example 100Gbps"},
     {"servers: 16\ndegree: 4\nrate: 100Gbit\n",
-     "line 3: rate: '100Gbit' has no unit Weft knows; write for example 100Gbps"},
+     "line 3: rate: '100Gbit' has no unit Weft knows; do you mean 100Gbit/s?"},
     {"servers: 16\ndegree: 4\nrate: 0\n",
      "line 3: rate: 0 Gbps carries nothing; write for example 100Gbps"},
     {"servers: 16\ndegree: 4\nrate: -1Gbps\n",

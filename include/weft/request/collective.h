@@ -15,10 +15,10 @@ WEFT_API_BEGIN
 // ---- names ----
 
 // The collective, the algorithm of that name. Fail with INPUT and the nearest one.
-bool weft_request_kind(enum weft_collective_kind *kind, const char *name, struct weft_arena *arena,
-                       struct weft_error *error) WEFT_MUST_USE;
+bool weft_request_kind(enum weft_collective_kind *kind, const char *name, struct weft_error *error)
+    WEFT_MUST_USE;
 bool weft_request_algorithm(enum weft_algorithm *algorithm, const char *name,
-                            struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+                            struct weft_error *error) WEFT_MUST_USE;
 // Refuses a root of a collective that has none.
 bool weft_request_refuse_root(enum weft_collective_kind kind, uint32_t root,
                               struct weft_error *error) WEFT_MUST_USE;

@@ -268,7 +268,7 @@ static void print_connections(struct cli *cli, const struct weft_cc_status *stat
         row[7] = weft_arena_format(arena, "%u", counts->retransmits);
         row[8] = weft_arena_format(arena, "%u", counts->ecn_marks);
     }
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, status->connection_count, arena));
+    cli_table(cli, columns, COLUMNS, cells, status->connection_count);
 }
 
 // One congestion control as text. A name with pins but without a registered congestion control is
@@ -466,6 +466,7 @@ int cli_cc(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_TABLES,
     };
     struct cli cli;
     struct request request = {.cli = &cli};

@@ -173,7 +173,7 @@ static void print(struct cli *cli, const struct weft_best_result *result, const 
     for (uint32_t i = 0; i < result->count; i++) {
         fill_row(cells + (size_t)i * COLUMNS, cli, &result->rankings[i]);
     }
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, result->count, &cli->arena));
+    cli_table(cli, columns, COLUMNS, cells, result->count);
 }
 
 static bool plot(const struct best_input *input, const struct weft_best_result *result)
@@ -194,11 +194,12 @@ static bool plot(const struct best_input *input, const struct weft_best_result *
 static const char *find_missing(const struct best_input *input)
 {
     const struct weft_request_hardware *hardware = &input->request.hardware;
-    return input->request.fabric != NULL                       ? NULL
-           : input->request.options.rank_count == 0            ? "--ranks"
-           : !(hardware->rate_given && hardware->rate_Bps > 0) ? "--rate"
-           : !hardware->latency_given                          ? "--latency"
-                                                               : NULL;
+    return input->request.fabric != NULL            ? NULL
+           : input->request.options.rank_count == 0 ? "how many ranks? write --ranks 64"
+           : !(hardware->rate_given && hardware->rate_Bps > 0)
+               ? "how fast is a port? write --rate 100Gbps"
+           : !hardware->latency_given ? "how long is a link? write --latency 1us"
+                                      : NULL;
 }
 
 // What the options contradict is checked first; the plot's file is tried before the ranking, which
@@ -222,7 +223,7 @@ static bool run(struct best_input *input)
     request->hardware = cli->given.hardware;
     const char *missing = find_missing(input);
     if (missing != NULL) {
-        return cli_misuse(cli, "%s is missing or 0; see %s --help", missing, cli->program);
+        return cli_misuse(cli, "%s", missing);
     }
     struct weft_best_result result;
     bool ranked = weft_request_best(&result, request, cli_environment(cli, cli_clock_watch(cli)));
@@ -249,7 +250,7 @@ int collective_best(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_HARDWARE,
+        .groups = CLI_HARDWARE | CLI_TABLES,
     };
     struct cli cli;
     struct best_input input = {

@@ -144,7 +144,7 @@ static void print_sizes(struct cli *cli, const struct weft_collective_fit *fit)
         row[3] = show(cli, size->fit_s);
         row[4] = weft_arena_format(&cli->arena, "%+.1f %%", off(size));
     }
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, fit->size_count, &cli->arena));
+    cli_table(cli, columns, COLUMNS, cells, fit->size_count);
 }
 
 static bool run(struct fit_input *input)
@@ -175,6 +175,7 @@ int collective_fit(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_TABLES,
     };
     struct cli cli;
     struct fit_input input = {.cli = &cli};

@@ -11,7 +11,7 @@
 
 error_t collective_take_kind(struct cli *cli, enum weft_collective_kind *kind, const char *text)
 {
-    return cli_value(cli, weft_request_kind(kind, text, &cli->arena, &cli->error), "kind");
+    return cli_value(cli, weft_request_kind(kind, text, &cli->error), "kind");
 }
 
 error_t collective_take_sizes(struct cli *cli, uint64_t *low_bytes, uint64_t *high_bytes,

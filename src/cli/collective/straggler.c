@@ -110,8 +110,8 @@ static void print_table(struct cli *cli, const struct weft_straggler_result *res
         row[4] = show(cli, cost->partial_s);
         row[5] = weft_straggler_quicker(cost);
     }
-    cli_say(cli, "\n%s",
-            weft_report_table(columns, column_count, cells, result->row_count, &cli->arena));
+    cli_say(cli, "\n");
+    cli_table(cli, columns, column_count, cells, result->row_count);
 }
 
 // The schedule, its time against a ring's, the delay from which it pays, and what to do where the
@@ -213,6 +213,7 @@ int collective_straggler(int argc, char **argv)
         .doc = intent,
         .options = options,
         .parser = parse,
+        .groups = CLI_TABLES,
     };
     struct cli cli;
     struct straggler_input input = {.cli = &cli, .request = {.chunk_factor_max = 64}};

@@ -36,6 +36,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_ARG:
         if (input->path != NULL && input->cli->given.job.model == NULL) {
+            if (weft_request_in_zoo(argument)) {
+                return cli_usage(input->cli, "several models: write --model %.60s,%s CLUSTER.yaml",
+                                 input->path, argument);
+            }
             return cli_take(input->cli, &input->cluster, argument, "cluster");
         }
         return cli_take(input->cli, &input->path, argument, "task graph, model or cluster");
@@ -87,7 +91,7 @@ static void print(struct cli *cli, const struct weft_compare_result *result)
     }
     cli_say(cli, "%u servers, %u ports of %s each\n\n", cluster->server_count, cluster->degree,
             weft_show_rate(unit, cluster->rate_Bps));
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, shown, arena));
+    cli_table(cli, columns, COLUMNS, cells, shown);
     for (uint32_t i = 0; i < row_count; i++) {
         if (rows[i].why_not != NULL) {
             cli_say(cli, "%s%s: %s\n", shown < row_count ? "" : "\n", rows[i].name,
@@ -167,7 +171,7 @@ int cli_compare(int argc, char **argv)
         .doc = doc,
         .options = compare_model_options,
         .parser = parse,
-        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE,
+        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE | CLI_TABLES,
     };
     struct cli cli;
     struct compare_options input = {.cli = &cli};

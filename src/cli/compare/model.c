@@ -237,7 +237,7 @@ static void print_rows(struct cli *cli, const struct weft_model_comparison *comp
         cell[5] = weft_arena_format(arena, "%.2f", row->bandwidth_tax_ratio);
         cell[6] = row->found_for;
     }
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, shown, arena));
+    cli_table(cli, columns, COLUMNS, cells, shown);
     for (uint32_t r = 0; r < comparison->row_count; r++) {
         if (comparison->rows[r].why_not != NULL) {
             cli_say(cli, "%s: %s\n", comparison->rows[r].name, comparison->rows[r].why_not);

@@ -35,8 +35,8 @@ static void print_bill(struct cli *cli, const struct weft_fabrics_row *row)
     cell[0] = "all";
     cell[2] = weft_arena_format(arena, "%s", weft_show_usd(usd, bill->usd));
     cell[3] = weft_arena_format(arena, "%.1f", bill->watts / 1000);
-    cli_say(cli, "\n%s\n%s", row->name,
-            weft_report_table(columns, COLUMNS, cells, bill->row_count + 1, arena));
+    cli_say(cli, "\n%s\n", row->name);
+    cli_table(cli, columns, COLUMNS, cells, bill->row_count + 1);
 }
 
 void fabrics_print_bills(struct cli *cli, const struct weft_fabrics_result *result,
@@ -72,19 +72,34 @@ void fabrics_print_bills(struct cli *cli, const struct weft_fabrics_result *resu
 
 void fabrics_print_csv(struct cli *cli, const struct weft_fabrics_result *result)
 {
-    cli_say(cli, "fabric,part,count,usd,watts,ports_used,ports_free,source\n");
+    static const struct weft_table_column columns[] = {
+        {"fabric", WEFT_ALIGN_LEFT},      {"part", WEFT_ALIGN_LEFT},
+        {"count", WEFT_ALIGN_RIGHT},      {"usd", WEFT_ALIGN_RIGHT},
+        {"watts", WEFT_ALIGN_RIGHT},      {"ports_used", WEFT_ALIGN_RIGHT},
+        {"ports_free", WEFT_ALIGN_RIGHT}, {"source", WEFT_ALIGN_LEFT},
+    };
+    enum { FIELDS = sizeof columns / sizeof columns[0] };
+    struct weft_arena *arena = &cli->arena;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < result->row_count; i++) {
+        count += result->rows[i].refusal == NULL ? result->rows[i].bill.row_count : 0;
+    }
+    const char **cells = WEFT_NEW(arena, const char *, (size_t)count *FIELDS + 1);
+    const char **cell = cells;
     for (uint32_t i = 0; i < result->row_count; i++) {
         const struct weft_fabrics_row *row = &result->rows[i];
         for (uint32_t p = 0; row->refusal == NULL && p < row->bill.row_count; p++) {
             const struct weft_bill_row *part = &row->bill.rows[p];
-            cli_say(cli, "%s,\"%s\",%llu,%.12g,%.12g,%llu,%llu,", row->name, part->part,
-                    (unsigned long long)part->count, part->usd, part->watts,
-                    (unsigned long long)part->ports_used, (unsigned long long)part->ports_free);
-            cli_say(cli, "\"");
-            for (const char *at = part->source; *at != '\0'; at++) { // a book's own words
-                cli_say(cli, *at == '"' ? "\"\"" : "%c", *at);
-            }
-            cli_say(cli, "\"\n");
+            cell[0] = row->name;
+            cell[1] = part->part;
+            cell[2] = weft_arena_format(arena, "%llu", (unsigned long long)part->count);
+            cell[3] = weft_arena_format(arena, "%.12g", part->usd);
+            cell[4] = weft_arena_format(arena, "%.12g", part->watts);
+            cell[5] = weft_arena_format(arena, "%llu", (unsigned long long)part->ports_used);
+            cell[6] = weft_arena_format(arena, "%llu", (unsigned long long)part->ports_free);
+            cell[7] = part->source;
+            cell += FIELDS;
         }
     }
+    cli_table(cli, columns, FIELDS, cells, count);
 }

@@ -103,7 +103,9 @@ static void print_values(struct cli *cli, const struct weft_ecmp_result *result)
         weft_arena_format(&cli->arena, "%.3fx", slowdown->mean),
         weft_arena_format(&cli->arena, "%.3fx", slowdown->standard_error),
     };
-    cli_say(cli, "\n%s\n", weft_report_table(columns, COLUMNS, cells, ROWS, &cli->arena));
+    cli_say(cli, "\n");
+    cli_table(cli, columns, COLUMNS, cells, ROWS);
+    cli_say(cli, "\n");
 }
 
 // What was asked, and the same with fewer conflicts.
@@ -125,8 +127,8 @@ static void print_remedies(struct cli *cli, const struct weft_ecmp_result *resul
         cell[3] = percent(cli, row->expected.delivered_ratio);
         cell[4] = percent(cli, row->expected.conflict_probability);
     }
-    cli_say(cli, "\n%s",
-            weft_report_table(columns, COLUMNS, cells, result->row_count, &cli->arena));
+    cli_say(cli, "\n");
+    cli_table(cli, columns, COLUMNS, cells, result->row_count);
 }
 
 // The question, the values with what they mean, and what would help.
@@ -158,6 +160,7 @@ int fabrics_ecmp(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_TABLES,
     };
     struct cli cli;
     struct ecmp_input input = {.cli = &cli};

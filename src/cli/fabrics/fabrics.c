@@ -86,7 +86,7 @@ static void print(struct cli *cli, const struct weft_fabrics_result *result)
     for (uint32_t i = 0; i < count; i++) {
         fill_cells(cells + (size_t)i * COLUMNS, &rows[i], &cli->arena);
     }
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, count, &cli->arena));
+    cli_table(cli, columns, COLUMNS, cells, count);
     const char *gap = "\n";
     for (uint32_t i = 0; i < count; i++) {
         if (rows[i].refusal != NULL) {
@@ -96,7 +96,7 @@ static void print(struct cli *cli, const struct weft_fabrics_result *result)
     }
 }
 
-enum { FABRIC = 256, SWITCH, OVERSUBSCRIPTION, RACK_SERVERS, ROW_RACKS, CABLING, CSV };
+enum { FABRIC = 256, SWITCH, OVERSUBSCRIPTION, RACK_SERVERS, ROW_RACKS, CABLING };
 
 static const struct argp_option options[] = {
     {"fabric", FABRIC, "NAME", 0, "the bill of material of this fabric, or of all", 0},
@@ -107,7 +107,6 @@ static const struct argp_option options[] = {
     {"row-racks", ROW_RACKS, "N", 0, "racks of a row (8)", 0},
     {"cabling", CABLING, "FILE.csv", 0, "write every cable of the fabric: racks, devices, ports",
      0},
-    {"csv", CSV, NULL, 0, "the bill as CSV", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -117,7 +116,6 @@ struct list_input {
     struct weft_fabrics_request request;
     const char *cluster_path; // as an argument
     const char *cabling_path;
-    bool csv;
 };
 
 // Options of the request; a single argument is the cluster.
@@ -146,9 +144,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         input->cabling_path = argument;
         input->request.cabling = true;
         return 0;
-    case CSV:
-        input->csv = true;
-        return 0;
     case ARGP_KEY_ARG:
         return cli_take(cli, &input->cluster_path, argument, "cluster");
     default:
@@ -166,10 +161,6 @@ static bool check_input(struct cli *cli, struct list_input *input)
     }
     if (input->cluster_path != NULL) {
         hardware->cluster_path = input->cluster_path;
-    }
-    if (input->csv && (cli->json || input->request.fabric == NULL)) {
-        return cli_misuse(cli, cli->json ? "--json and --csv: write one of them"
-                                         : "--csv is of a bill; write --fabric leaf-spine, too");
     }
     return input->cabling_path == NULL || cli_can_write(cli, input->cabling_path);
 }
@@ -191,7 +182,7 @@ static int list(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_HARDWARE,
+        .groups = CLI_HARDWARE | CLI_TABLES,
     };
     struct cli cli;
     struct list_input input = {.cli = &cli};
@@ -206,7 +197,7 @@ static int list(int argc, char **argv)
     }
     if (cli.json) {
         cli_say(&cli, "%s", weft_request_fabrics_json(&result, &cli.arena));
-    } else if (input.csv) {
+    } else if (result.bills && cli.form == CLI_CSV) {
         fabrics_print_csv(&cli, &result);
     } else if (result.bills) {
         fabrics_print_bills(&cli, &result, &input.request.purchase);

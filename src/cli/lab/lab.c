@@ -14,6 +14,7 @@ static const struct cli_entry subs[] = {
     {"up", "raise a plan, a ring or a switch: a network namespace a server", lab_up},
     {"run", "a plan's job, iteration by iteration, beside what was predicted", lab_run},
     {"check", "send probes along every planned path and compare the hops", lab_check_routes},
+    {"exec", "a command inside a server", lab_exec},
     {"ocs", "show and change the circuits of optical switches, emulated or real", lab_ocs},
     {"fail", "take the light away from a cable, a server or an optical switch", lab_fail},
     {"mend", "bring it back", lab_mend},

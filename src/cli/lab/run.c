@@ -309,7 +309,7 @@ static void print_text(const struct lab_run *run)
     cli_say(cli, "%s: ports of %s, 1:%.6g; bytes 1:%.4g; so times here are %.4g times the plan's\n",
             run->plan_path, weft_show_rate(rate, first->lab_rate_Bps), first->rate_ratio,
             1 / first->bytes_ratio, first->time_ratio);
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, rows, &cli->arena));
+    cli_table(cli, columns, COLUMNS, cells, rows);
     for (uint32_t f = 0; f < run->fabric_count; f++) {
         const struct lab_experiment *experiment = &run->experiments[f];
         cli_say(
@@ -331,6 +331,7 @@ int lab_run(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_TABLES,
     };
     struct cli cli;
     struct lab_run run = {

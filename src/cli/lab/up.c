@@ -6,6 +6,7 @@
 #include "lab.h"
 #include "request/json/json.h"
 #include "runtime/testbed/testbed.h"
+#include "weft/format.h"
 #include "weft/request.h"
 
 #include <errno.h>
@@ -161,7 +162,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case LAB_NAME:
         return lab_take_name(cli, &request->options.name, argument);
     case ARGP_KEY_ARG:
-        return cli_take(cli, &request->plan_path, argument, "plan");
+        return weft_file_kind(argument) == WEFT_FILE_CLUSTER
+                   ? cli_take(cli, &request->cluster_path, argument, "cluster")
+                   : cli_take(cli, &request->plan_path, argument, "plan");
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -265,7 +268,7 @@ static bool check_request(const struct request *request)
         return cli_misuse(cli, "a plan says its fabric; --fabric, --degree and --radix go with "
                                "--hosts or --cluster");
     }
-    if (!plain && weft_fabric_reference_named(request->fabric) == NULL) {
+    if (!plain && weft_fabric_reference_named(request->fabric, NULL) == NULL) {
         return cli_misuse(cli,
                           "--fabric: '%.40s' is none; write switch, ring, or one with switches: "
                           "leaf-spine, rail-only, clos, dual-tor, dragonfly, ...",

@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum {
     KEY_JSON = 1000,
@@ -28,6 +29,27 @@ static const struct argp_option options[] = {
     {"version", KEY_VERSION, NULL, 0, "print the version", 0},
     {0},
 };
+
+static const struct argp_option tables[] = {
+    {"csv", 'c' + KEY_VERSION, NULL, 0, "the tables alone, as CSV: SI units, as in the JSON", 0},
+    {"markdown", 'm' + KEY_VERSION, NULL, 0, "tables as Markdown, for documents", 0},
+    {0},
+};
+
+static error_t parse_tables(int key, char *argument, struct argp_state *state)
+{
+    (void)argument;
+    struct cli *cli = state->input;
+    if (key != tables[0].key && key != tables[1].key) {
+        return ARGP_ERR_UNKNOWN;
+    }
+    enum cli_form form = key == tables[0].key ? CLI_CSV : CLI_MARKDOWN;
+    if (cli->form != CLI_TEXT && cli->form != form) {
+        return cli_usage(cli, "--markdown and --csv: write one of them");
+    }
+    cli->form = form;
+    return 0;
+}
 
 // --help and --version end the parsing before anything else is complained about.
 static error_t end_parsing(struct argp_state *state, bool *wanted)
@@ -54,6 +76,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         cli->quiet = true;
         return 0;
     case 'o':
+        if (strcmp(argument, "ut") == 0 || strcmp(argument, "utput") == 0) {
+            return cli_usage(cli, "'-o%s' is no option; write -o FILE or --output FILE", argument);
+        }
         if (argument[0] == '\0') {
             return cli_usage(cli, "--output: the name is empty; write -o FILE");
         }
@@ -74,3 +99,4 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 const struct argp cli_common_argp = {.options = options, .parser = parse};
+const struct argp cli_tables_argp = {.options = tables, .parser = parse_tables};

@@ -34,6 +34,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     if (key < KEY_FIRST || key >= KEY_FIRST + WEFT_HARDWARE_PARAMETERS) {
         return ARGP_ERR_UNKNOWN;
     }
+    if (key == KEY_FIRST + 1 && cli->verb->servers_max > 0) {
+        return cli_count(cli, &cli->given.hardware.server_count, "servers", argument, 2,
+                         cli->verb->servers_max);
+    }
     const struct cli_parameters parameters = {&cli->given.hardware, weft_hardware_parameters,
                                               WEFT_HARDWARE_PARAMETERS};
     return cli_parameter(cli, &parameters, options[key - KEY_FIRST].name, argument);

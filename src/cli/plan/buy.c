@@ -19,33 +19,22 @@ error_t cli_buy_parse(struct cli *cli, struct cli_buy *buy, int key, const char 
 {
     const struct cli_parameters parameters = {&buy->request, weft_buy_parameters,
                                               WEFT_BUY_PARAMETERS};
-    static const char *const names[] = {"tokens", "markdown", "csv"};
-    if (key < CLI_KEY_TOKENS || key > CLI_KEY_CSV) {
+    if (key != CLI_KEY_TOKENS) {
         return ARGP_ERR_UNKNOWN;
     }
     buy->given = true;
-    buy->last = names[key - CLI_KEY_TOKENS];
-    if (key == CLI_KEY_TOKENS) {
-        return cli_parameter(cli, &parameters, "tokens", argument);
-    }
-    enum cli_sheet sheet = key == CLI_KEY_CSV ? CLI_SHEET_CSV : CLI_SHEET_MARKDOWN;
-    if (buy->sheet != CLI_SHEET_TEXT && buy->sheet != sheet) {
-        return cli_usage(cli, "--markdown and --csv: write one of them");
-    }
-    buy->sheet = sheet;
-    return 0;
+    buy->last = "tokens";
+    return cli_parameter(cli, &parameters, "tokens", argument);
 }
 
 // ---- tables in three forms ----
 
 struct sheet {
     struct cli *cli;
-    enum cli_sheet form;
     const struct weft_table_column *columns;
     uint32_t column_count;
     const char **cells;
     uint32_t filled;
-    bool begun; // something was printed
 };
 
 static void begin(struct sheet *sheet, const struct weft_table_column *columns,
@@ -66,7 +55,7 @@ static void put(struct sheet *sheet, const char *text)
 // A figure: as it is shown to people, or in SI units.
 static void put_number(struct sheet *sheet, const char *shown, double value)
 {
-    if (sheet->form == CLI_SHEET_CSV) {
+    if (sheet->cli->form == CLI_CSV) {
         shown = weft_arena_format(&sheet->cli->arena, "%.9g", value);
     }
     put(sheet, shown);
@@ -106,47 +95,11 @@ static void put_count(struct sheet *sheet, double count)
     put_number(sheet, grouped(sheet->cli, count), count);
 }
 
-static void end_line(struct sheet *sheet, bool header)
-{
-    struct cli *cli = sheet->cli;
-    bool csv = sheet->form == CLI_SHEET_CSV;
-    const char **row = sheet->cells;
-    for (uint32_t c = 0; c < sheet->column_count; c++) {
-        const char *text = header ? sheet->columns[c].title : row[c];
-        bool quoted = csv && strpbrk(text, ",\"\n") != NULL;
-        cli_say(cli, "%s%s%s%s",
-                csv && c > 0 ? ","
-                : csv        ? ""
-                             : "| ",
-                quoted ? "\"" : "", text,
-                quoted ? "\""
-                : csv  ? ""
-                       : " ");
-    }
-    cli_say(cli, "%s\n", csv ? "" : "|");
-}
-
 static void end(struct sheet *sheet)
 {
-    struct cli *cli = sheet->cli;
-    uint32_t rows = sheet->filled / sheet->column_count;
-    cli_say(cli, "%s", sheet->begun ? "\n" : "");
-    sheet->begun = true;
-    if (sheet->form == CLI_SHEET_TEXT) {
-        cli_say(cli, "%s",
-                weft_report_table(sheet->columns, sheet->column_count, sheet->cells, rows,
-                                  &cli->arena));
-        return;
-    }
-    end_line(sheet, true);
-    for (uint32_t c = 0; c < sheet->column_count && sheet->form == CLI_SHEET_MARKDOWN; c++) {
-        cli_say(cli, sheet->columns[c].align == WEFT_ALIGN_RIGHT ? "|---:" : "|---");
-    }
-    cli_say(cli, "%s", sheet->form == CLI_SHEET_MARKDOWN ? "|\n" : "");
-    for (uint32_t r = 0; r < rows; r++) {
-        end_line(sheet, false);
-        sheet->cells += sheet->column_count;
-    }
+    cli_say(sheet->cli, "\n");
+    cli_table(sheet->cli, sheet->columns, sheet->column_count, sheet->cells,
+              sheet->filled / sheet->column_count);
 }
 
 // ---- the tables ----
@@ -418,19 +371,10 @@ static void print_head(struct cli *cli, const struct weft_buy_result *result)
 
 // The whole answer in words: the rows, which to take, its bill, what binds, rails, launch,
 // training, how sure that is, and what would change.
-static void print(struct cli *cli, const struct weft_buy_result *result, enum cli_sheet form)
+static void print(struct cli *cli, const struct weft_buy_result *result)
 {
     const struct weft_buy_row *row = weft_buy_answer(result);
-    struct sheet sheet = {.cli = cli, .form = form};
-    if (form == CLI_SHEET_CSV) {
-        print_fabrics(&sheet, result);
-        if (row != NULL) {
-            print_bill(&sheet, row);
-        }
-        print_changes(&sheet, result);
-        return;
-    }
-    sheet.begun = true;
+    struct sheet sheet = {.cli = cli};
     print_head(cli, result);
     print_fabrics(&sheet, result);
     print_why_not(cli, result);
@@ -444,7 +388,7 @@ static void print(struct cli *cli, const struct weft_buy_result *result, enum cl
     print_bill(&sheet, row);
     print_binding(cli, row);
     print_rails(cli, row);
-    print_launch(cli, &row->launch, form == CLI_SHEET_MARKDOWN);
+    print_launch(cli, &row->launch, cli->form == CLI_MARKDOWN);
     print_training(cli, result, row);
     print_storage(cli, result);
     cli_say(cli, "\nHow sure: %s.\n", result->sureness);
@@ -454,10 +398,6 @@ static void print(struct cli *cli, const struct weft_buy_result *result, enum cl
 bool cli_buy_run(struct cli *cli, struct cli_buy *buy)
 {
     struct weft_buy_request *request = &buy->request;
-    if (cli->json && buy->sheet != CLI_SHEET_TEXT) {
-        return cli_misuse(cli, "--json and --%s: write one of them",
-                          buy->sheet == CLI_SHEET_CSV ? "csv" : "markdown");
-    }
     request->job = cli->given.job;
     request->hardware = cli->given.hardware;
     request->seconds = cli->given.search.seconds;
@@ -471,7 +411,7 @@ bool cli_buy_run(struct cli *cli, struct cli_buy *buy)
     if (cli->json) {
         cli_say(cli, "%s", weft_request_buy_json(&result, &cli->arena));
     } else {
-        print(cli, &result, buy->sheet);
+        print(cli, &result);
     }
     return true;
 }

@@ -9,32 +9,19 @@
 #include "cli/cli.h"
 #include "weft/request/buy.h"
 
-enum cli_sheet {
-    CLI_SHEET_TEXT,
-    CLI_SHEET_MARKDOWN,
-    CLI_SHEET_CSV,
-};
-
 // What the options say.
 struct cli_buy {
     struct weft_buy_request request; // without what groups of options say
-    enum cli_sheet sheet;
-    bool given;       // one of them was
-    const char *last; // its name
+    bool given;                      // one of them was
+    const char *last;                // its name
 };
 
 // The keys of these options, for argp; each verb lists those it takes.
-enum { CLI_KEY_TOKENS = 5000, CLI_KEY_MARKDOWN, CLI_KEY_CSV };
+enum { CLI_KEY_TOKENS = 5000 };
 #define CLI_BUY_OPTIONS                                                                            \
-    {"tokens",                                                                                     \
-     CLI_KEY_TOKENS,                                                                               \
-     "N",                                                                                          \
-     0,                                                                                            \
-     "of a fabric that one buys: what a training of so many tokens takes: 300G, 15T",              \
-     0},                                                                                           \
-        {"markdown", CLI_KEY_MARKDOWN, NULL, 0, "the same answer as Markdown, for documents", 0},  \
     {                                                                                              \
-        "csv", CLI_KEY_CSV, NULL, 0, "the same answer as CSV, for sheets; units as in the JSON", 0 \
+        "tokens", CLI_KEY_TOKENS, "N", 0,                                                          \
+            "of a fabric that one buys: what a training of so many tokens takes: 300G, 15T", 0     \
     }
 error_t cli_buy_parse(struct cli *cli, struct cli_buy *buy, int key, const char *argument);
 

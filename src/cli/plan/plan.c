@@ -147,11 +147,12 @@ bool cli_plan_name(struct weft_plan_request *request, const char *const *names, 
                          cluster != NULL ? "; weft models lists them"
                                          : ", or weft plan FILE.fbuf --degree 4 --rate 100Gbps");
     }
-    if (request->job.model != NULL || count == 2 || weft_request_means_model(names[0])) {
+    if (request->job.model != NULL || weft_request_means_model(names[0])) {
         const struct cli_named named = {names, count, "weft plan"};
         return cli_name_model(&request->job, &request->hardware, &named, error);
     }
     request->path = names[0];
+    request->hardware.cluster_path = count == 2 ? names[1] : request->hardware.cluster_path;
     return true;
 }
 
@@ -181,7 +182,8 @@ static void print_certificate(struct cli *cli, const struct weft_certificate *ce
         row[3] = !has_gap ? "-" : weft_arena_format(arena, "%.2f %%", 100 * bound->gap_ratio);
         row[4] = weft_arena_format(arena, "%s", weft_bound_holds_for(words, bound));
     }
-    cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, count, arena));
+    cli_say(cli, "\n");
+    cli_table(cli, columns, COLUMNS, cells, count);
     const struct weft_bound *binding = &certificate->bounds[certificate->binding];
     cli_say(cli, "* %s\n", binding->reason);
 }
@@ -231,7 +233,8 @@ static void print_collectives(struct cli *cli, const struct weft_plan *plan)
         row[4] = weft_arena_format(arena, "%u", choice->chunk_factor);
         row[5] = choice->ring_order ? "by the ring" : "by the group";
     }
-    cli_say(cli, "\n%s", weft_report_table(columns, COLUMNS, cells, rows, arena));
+    cli_say(cli, "\n");
+    cli_table(cli, columns, COLUMNS, cells, rows);
 }
 
 // The strategy of a plan, its memory, and what the joint search did.
@@ -443,7 +446,7 @@ int cli_plan(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE,
+        .groups = CLI_JOB | CLI_HARDWARE | CLI_SEARCH | CLI_TRACE | CLI_TABLES,
     };
     struct cli cli;
     struct plan_input input = {.cli = &cli};

@@ -5,6 +5,7 @@
 
 #include "plan.h"
 
+#include "weft/format.h"
 #include "weft/report.h"
 
 #include <math.h>
@@ -125,6 +126,11 @@ static bool ask_cluster(const struct weft_request_job *job,
                         const struct weft_request_hardware *hardware, const char *program,
                         struct weft_error *error)
 {
+    enum weft_file_kind kind = weft_file_kind(job->model);
+    if (kind == WEFT_FILE_CLUSTER || kind == WEFT_FILE_NCCL_TOPOLOGY) {
+        return weft_fail(error, WEFT_USAGE, "%.100s is %s, not a model; write %s MODEL %.100s",
+                         job->model, weft_file_kind_name(kind), program, job->model);
+    }
     if (hardware->server_count == 0 && hardware->degree == 0 && !hardware->rate_given) {
         return weft_fail(error, WEFT_USAGE, "on which cluster? write %s %s CLUSTER.yaml", program,
                          job->model);
@@ -233,7 +239,7 @@ void cli_print_operators(struct cli *cli, const struct weft_strategy *strategy,
         row[3] = servers_text(placement->servers,
                               placement->sample_parts * placement->parameter_parts, arena);
     }
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, rows, arena));
+    cli_table(cli, columns, COLUMNS, cells, rows);
 }
 
 void cli_print_memory(struct cli *cli, const struct weft_strategy *strategy,
@@ -324,7 +330,7 @@ static void print_hybrids(struct cli *cli, const struct weft_strategy_result *re
         }
         row[at++] = recomputes[hybrid->recompute];
     }
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, count, arena));
+    cli_table(cli, columns, COLUMNS, cells, count);
 }
 
 // What was measured, beside the answer above it.
@@ -432,7 +438,7 @@ int cli_strategy(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_JOB | CLI_HARDWARE,
+        .groups = CLI_JOB | CLI_HARDWARE | CLI_TABLES,
     };
     struct cli cli;
     struct strategy_input input = {.cli = &cli};

@@ -155,7 +155,7 @@ int cli_reproduce(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_OUTPUT_FOLDER,
+        .groups = CLI_OUTPUT_FOLDER | CLI_TABLES,
     };
     struct cli cli;
     struct reproduce reproduce = {.cli = &cli};

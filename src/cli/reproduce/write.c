@@ -58,8 +58,7 @@ static void print_claims(struct reproduce *reproduce)
         row[5] = claim->brief ? "yes" : "";
         row[6] = claim->sentence;
     }
-    cli_say(reproduce->cli, "%s",
-            weft_report_table(columns, COLUMNS, cells, reproduce->claim_count, arena));
+    cli_table(reproduce->cli, columns, COLUMNS, cells, reproduce->claim_count);
 }
 
 static void print_table(struct reproduce *reproduce)
@@ -82,8 +81,7 @@ static void print_table(struct reproduce *reproduce)
         row[4] = reproduce_verdict_text(outcome, arena);
         row[5] = cost_text(outcome->cpu_s, arena);
     }
-    cli_say(reproduce->cli, "%s",
-            weft_report_table(columns, COLUMNS, cells, reproduce->claim_count, arena));
+    cli_table(reproduce->cli, columns, COLUMNS, cells, reproduce->claim_count);
 }
 
 // Why a claim has no verdict of its figure; NULL = it has one.

@@ -23,7 +23,8 @@ static bool repeats(const struct weft_simulate_result *result)
 static void print_headline(struct cli *cli, const struct weft_simulate_result *result)
 {
     const struct weft_fabric *fabric = &result->network->fabric;
-    const struct weft_fabric_reference *reference = weft_fabric_reference_named(result->fabric);
+    const struct weft_fabric_reference *reference =
+        weft_fabric_reference_named(result->fabric, NULL);
     bool hashed =
         reference != NULL && reference->has_paths && result->cluster.balance == WEFT_BALANCE_HASH;
     char unit[WEFT_UNIT_TEXT];
@@ -59,7 +60,7 @@ static void print_losses(struct cli *cli, const struct weft_simulate_result *res
         row[2] = weft_arena_format(arena, "%s",
                                    weft_show_bytes(unit, (double)lossy->counts.backlog_max_bytes));
     }
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, result->lossy_count, arena));
+    cli_table(cli, columns, COLUMNS, cells, result->lossy_count);
 }
 
 // What packets met, and what the run took.
@@ -158,7 +159,7 @@ static void print_jobs(struct cli *cli, const struct weft_simulate_result *resul
         }
     }
     print_headline(cli, result);
-    cli_say(cli, "%s", weft_report_table(columns, shown, cells, result->job_count, arena));
+    cli_table(cli, columns, shown, cells, result->job_count);
     if (result->times.count > 0) {
         print_times(cli, "transfer", &result->times);
         cli_say(cli, "\n");
@@ -210,7 +211,7 @@ static void print_shared(struct cli *cli, const struct weft_simulate_result *res
             count, snapshot->link_count, result->shared.policy,
             is_packet(result) ? weft_transport_name(result->options.transport) : "fluid",
             result->options.iterations);
-    cli_say(cli, "%s", weft_report_table(columns, COLUMNS, cells, count + 1, arena));
+    cli_table(cli, columns, COLUMNS, cells, count + 1);
     if (play->sim.wait_count > 0) {
         cli_say(cli, "waited to keep in step: %llu iterations\n",
                 (unsigned long long)play->sim.wait_count);

@@ -280,7 +280,7 @@ int cli_simulate(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
-        .groups = CLI_HARDWARE | CLI_TRACE | CLI_PACKETS | CLI_TIMING | CLI_RECORDS,
+        .groups = CLI_HARDWARE | CLI_TRACE | CLI_PACKETS | CLI_TIMING | CLI_RECORDS | CLI_TABLES,
     };
     struct cli cli;
     struct options input = {.cli = &cli};

@@ -6,6 +6,7 @@
 // serve. docs/sweep.md says what users may rely on.
 
 #include "sweep.h"
+#include "weft/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -196,9 +197,13 @@ static void say_lines(struct sweep *sweep)
 static bool begin(struct sweep *sweep, struct sweep_file *kept, const char **data, size_t *length)
 {
     struct cli *cli = sweep->cli;
-    if (!weft_file_load(data, length, sweep->paths[0], 0, &cli->arena, &cli->error) ||
-        !sweep_prepare(sweep, *data, *length)) {
+    if (!weft_file_load(data, length, sweep->paths[0], 0, &cli->arena, &cli->error)) {
         return false;
+    }
+    if (!sweep_prepare(sweep, *data, *length)) {
+        enum weft_file_kind kind = weft_file_kind(sweep->paths[0]);
+        return kind != WEFT_FILE_SWEEP && kind != WEFT_FILE_UNKNOWN &&
+               weft_file_mistaken(&cli->error, sweep->paths[0], WEFT_FILE_SWEEP);
     }
     if (sweep->lists) {
         return true;

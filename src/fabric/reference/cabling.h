@@ -61,11 +61,6 @@ static inline bool wiring_finish(struct weft_fabric *fabric, const struct wiring
                              arena, error);
 }
 
-// The row of a reference fabric. Fails with INPUT and lists them all where there is none of that
-// name, and gives NULL.
-const struct weft_fabric_reference *reference_find(const char *name, struct weft_error *error)
-    WEFT_MUST_USE;
-
 // Takes what the host links do not carry off the links of a fabric's servers, which were built for
 // ports of `built_Bps` (degree of them where a server has one NIC); those between switches keep
 // theirs. Planes of one port get equal shares of it. O(links), where any host link binds.

@@ -66,30 +66,22 @@ const struct weft_fabric_reference *weft_fabric_references(uint32_t *count)
     return references;
 }
 
-const struct weft_fabric_reference *weft_fabric_reference_named(const char *name)
+const struct weft_fabric_reference *weft_fabric_reference_named(const char *name,
+                                                                struct weft_error *error)
 {
+    const char *names[REFERENCE_COUNT];
     for (size_t i = 0; i < REFERENCE_COUNT; i++) {
         if (strcmp(name, references[i].name) == 0) {
             return &references[i];
         }
+        names[i] = references[i].name;
     }
-    return strcmp(name, "single-switch") == 0 ? &references[IDEAL] : NULL;
-}
-
-const struct weft_fabric_reference *reference_find(const char *name, struct weft_error *error)
-{
-    const struct weft_fabric_reference *reference = weft_fabric_reference_named(name);
-    if (reference != NULL) {
-        return reference;
+    if (strcmp(name, "single-switch") == 0) {
+        return &references[IDEAL];
     }
-    char names[256];
-    size_t length = 0;
-    for (size_t i = 0; i < REFERENCE_COUNT; i++) {
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s",
-                                   i == 0 ? "" : ", ", references[i].name);
-        WEFT_ASSERT(length < sizeof names);
+    if (error != NULL) {
+        weft_fail_word(error, "fabric", name, names, REFERENCE_COUNT);
     }
-    weft_fail(error, WEFT_INPUT, "'%.64s' is no fabric Weft knows; choose one of %s", name, names);
     return NULL;
 }
 
@@ -132,7 +124,7 @@ static bool build_bought(struct weft_network *network, const char *name,
     struct weft_arena *arena = environment->arena;
     struct weft_arena scratch = environment->scratch;
     struct weft_error *error = environment->error;
-    const struct weft_fabric_reference *found = reference_find(name, error);
+    const struct weft_fabric_reference *found = weft_fabric_reference_named(name, error);
     if (found == NULL) {
         return false;
     }

@@ -313,7 +313,8 @@ bool weft_fabric_build_scale_up(struct weft_network *network, const char *name,
                                 const struct weft_environment *environment)
 {
     const struct weft_fabric_options own = options_or_default(options);
-    const struct weft_fabric_reference *reference = reference_find(name, environment->error);
+    const struct weft_fabric_reference *reference =
+        weft_fabric_reference_named(name, environment->error);
     if (reference == NULL ||
         !check_scale_up(cluster, scale_up, reference->is_direct, environment->error)) {
         return false;

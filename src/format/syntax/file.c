@@ -93,8 +93,7 @@ static bool read_all(void *context)
     }
 }
 
-// The name in the folder of `path` that is one or two edits away from its own, if there is one.
-static bool find_near(char near[NAME_MAX + 1], const char *path)
+bool weft_file_near(char near[NAME_MAX + 1], const char *path)
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -103,7 +102,9 @@ static bool find_near(char near[NAME_MAX + 1], const char *path)
     DIR *open = length < (int)sizeof folder ? opendir(folder) : NULL;
     uint32_t fewest = strlen(name) > 4 ? 3 : 0;
     for (struct dirent *entry; open != NULL && (entry = readdir(open)) != NULL;) { // NOLINT
-        uint32_t edits = weft_word_edits(name, strlen(name), entry->d_name);
+        bool begins = strncmp(name, entry->d_name, strlen(name)) == 0 &&
+                      entry->d_name[strlen(name)] == '.'; // lacks its ending
+        uint32_t edits = begins ? 1 : weft_word_edits(name, strlen(name), entry->d_name);
         if (edits < fewest || (edits > 0 && edits == fewest && strcmp(entry->d_name, near) < 0)) {
             fewest = edits;
             snprintf(near, NAME_MAX + 1, "%s", entry->d_name);
@@ -124,7 +125,7 @@ bool weft_file_load(const char **data, size_t *length, const char *path, size_t 
         bool missing = errno == ENOENT;
         char near[NAME_MAX + 1] = "";
         fail_io(error, "open", errno);
-        if (missing && find_near(near, path)) {
+        if (missing && weft_file_near(near, path)) {
             weft_fail(error, WEFT_IO, "there is no such file; do you mean %s?", near);
         }
         weft_wrap(error, "%s", path);

@@ -373,8 +373,7 @@ bool weft_accelerator_check(const struct weft_accelerator *accelerator, struct w
 bool weft_accelerator_named(const struct weft_accelerator **accelerator, const char *name,
                             struct weft_error *error)
 {
-    char names[256];
-    size_t length = 0;
+    const char *names[sizeof accelerators / sizeof accelerators[0]];
     for (uint32_t i = 0; i < accelerator_count; i++) {
         const struct weft_accelerator *one = &accelerators[i];
         if (strcasecmp(name, one->name) == 0 ||
@@ -382,10 +381,7 @@ bool weft_accelerator_named(const struct weft_accelerator **accelerator, const c
             *accelerator = one;
             return true;
         }
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s",
-                                   i == 0 ? "" : ", ", one->name);
-        WEFT_ASSERT(length < sizeof names);
+        names[i] = one->name;
     }
-    return weft_fail(error, WEFT_INPUT, "'%.64s' is no accelerator Weft knows; write one of %s",
-                     name, names);
+    return weft_fail_word(error, "accelerator Weft knows", name, names, accelerator_count);
 }

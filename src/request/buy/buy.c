@@ -297,6 +297,11 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
     if (request->batches.count > 0 && request->job.batch > 0) {
         return weft_fail(base->error, WEFT_USAGE, "{batch} is one of {batches}; write one of them");
     }
+    for (uint32_t i = 0; i < request->fabrics.count; i++) {
+        if (weft_fabric_reference_named(request->fabrics.names[i], base->error) == NULL) {
+            return false; // before others are searched for minutes
+        }
+    }
     if (!weft_request_job_model(&found.model, &request->job, environment) ||
         !weft_request_cluster(&found.cluster, &request->hardware, &need, environment) ||
         !weft_request_setting(&found.setting, &request->job, &found.model, &found.cluster,

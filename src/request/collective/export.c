@@ -31,8 +31,7 @@ static bool find_kind(enum weft_collective_kind *kind,
                       const struct weft_environment *base)
 {
     *kind = WEFT_COLLECTIVE_ALLREDUCE;
-    return request->collective == NULL ||
-           weft_request_kind(kind, request->collective, base->arena, base->error);
+    return request->collective == NULL || weft_request_kind(kind, request->collective, base->error);
 }
 
 static bool find_algorithm(enum weft_algorithm *algorithm,
@@ -40,7 +39,7 @@ static bool find_algorithm(enum weft_algorithm *algorithm,
                            struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    if (!weft_request_algorithm(algorithm, request->source, base->arena, base->error)) {
+    if (!weft_request_algorithm(algorithm, request->source, base->error)) {
         return false;
     }
     if (request->ranks == 0) {

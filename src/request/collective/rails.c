@@ -69,7 +69,7 @@ static bool find_rails(struct work *work)
     const struct weft_collective_export_request *request = work->request;
     const struct weft_environment *base = &work->environment->base;
     const char *name = work->specification.name;
-    const struct weft_fabric_reference *reference = weft_fabric_reference_named(name);
+    const struct weft_fabric_reference *reference = weft_fabric_reference_named(name, NULL);
     if (reference != NULL && reference->is_direct) {
         return weft_fail(base->error, WEFT_INPUT,
                          "%s has no switches: its rings are those of a plan; write PLAN.json",

@@ -17,23 +17,7 @@
 #define TRANSFERS_MAX ((uint64_t)1 << 28)
 #define SLOTS_MAX ((uint64_t)1 << 28)
 
-// The complaint about a name that is none of these.
-static bool fail_unknown(const char *what, const char *name, const char *const *names,
-                         uint32_t count, struct weft_arena *arena, struct weft_error *error)
-{
-    const char *near = weft_nearest_word(name, names, count);
-    const char *list = "";
-    for (uint32_t i = 0; near == NULL && i < count; i++) {
-        list = weft_arena_format(arena, "%s%s%s", list, i > 0 ? ", " : "", names[i]);
-    }
-    return near != NULL
-               ? weft_fail(error, WEFT_INPUT, "'%.40s' is no %s; do you mean %s?", name, what, near)
-               : weft_fail(error, WEFT_INPUT, "'%.40s' is no %s; choose one of %s", name, what,
-                           list);
-}
-
-bool weft_request_kind(enum weft_collective_kind *kind, const char *name, struct weft_arena *arena,
-                       struct weft_error *error)
+bool weft_request_kind(enum weft_collective_kind *kind, const char *name, struct weft_error *error)
 {
     *kind = weft_collective_find(name);
     if (*kind < WEFT_COLLECTIVE_KIND_COUNT) {
@@ -43,11 +27,11 @@ bool weft_request_kind(enum weft_collective_kind *kind, const char *name, struct
     for (uint32_t i = 0; i < WEFT_COLLECTIVE_KIND_COUNT; i++) {
         names[i] = weft_collective_name((enum weft_collective_kind)i);
     }
-    return fail_unknown("collective", name, names, WEFT_COLLECTIVE_KIND_COUNT, arena, error);
+    return weft_fail_word(error, "collective", name, names, WEFT_COLLECTIVE_KIND_COUNT);
 }
 
 bool weft_request_algorithm(enum weft_algorithm *algorithm, const char *name,
-                            struct weft_arena *arena, struct weft_error *error)
+                            struct weft_error *error)
 {
     *algorithm = weft_algorithm_find(name);
     if (*algorithm < WEFT_ALGORITHM_COUNT) {
@@ -57,7 +41,9 @@ bool weft_request_algorithm(enum weft_algorithm *algorithm, const char *name,
     for (uint32_t i = 0; i < WEFT_ALGORITHM_COUNT; i++) {
         names[i] = weft_algorithm_name((enum weft_algorithm)i);
     }
-    return fail_unknown("algorithm", name, names, WEFT_ALGORITHM_COUNT, arena, error);
+    weft_fail_word(error, "algorithm", name, names, WEFT_ALGORITHM_COUNT);
+    return weft_file_kind(name) != WEFT_FILE_UNKNOWN &&
+           weft_file_mistaken(error, name, WEFT_FILE_MSCCL);
 }
 
 bool weft_request_refuse_root(enum weft_collective_kind kind, uint32_t root,
@@ -190,8 +176,7 @@ bool weft_request_collective_source(struct weft_collective_source *source,
         *source = found;
         return refuse_beside_file(request, error);
     }
-    if (!weft_request_algorithm(&found.algorithm, request->source, environment->base.arena,
-                                error) ||
+    if (!weft_request_algorithm(&found.algorithm, request->source, error) ||
         !refuse_for_algorithm(&found, request, error) ||
         !read_fabric(&found, request, environment)) {
         return false;

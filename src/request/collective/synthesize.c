@@ -67,7 +67,7 @@ bool weft_request_synthesize(struct weft_synthesize_result *result,
     const struct weft_request_fabric wanted = {.specification = request->fabric,
                                                .hardware = &request->hardware,
                                                .shape = {.seed = base->seed}};
-    if (!weft_request_kind(&options.kind, request->kind, base->arena, base->error) ||
+    if (!weft_request_kind(&options.kind, request->kind, base->error) ||
         !weft_request_refuse_root(options.kind, options.root, base->error) ||
         !weft_request_links(&fabric, &wanted, environment)) {
         return false;

@@ -282,11 +282,8 @@ static bool check_fabrics(const struct weft_compare_models_request *request,
     for (uint32_t f = 0; f < request->fabric_count; f++) {
         const char *name = request->fabrics[f];
         if (strcmp(name, "topoopt") != 0 && strcmp(name, "ocs-reconfig") != 0 &&
-            weft_fabric_reference_named(name) == NULL) {
-            return weft_fail(error, WEFT_USAGE,
-                             "{fabrics}: '%.40s' is none; weft fabrics lists them, and there are "
-                             "topoopt and ocs-reconfig",
-                             name);
+            weft_fabric_reference_named(name, error) == NULL) {
+            return weft_wrap(error, "{fabrics}");
         }
     }
     return true;

@@ -90,7 +90,7 @@ static bool load_topology(struct weft_cluster *found, const struct weft_request_
                                  environment->base.scratch, environment->base.error)) {
         return false;
     }
-    if (count == 0) {
+    if (count < 2 && hardware->server_count == 0) {
         return weft_fail(environment->base.error, WEFT_USAGE,
                          "%s is one server; how many are there? write {servers=16}", path);
     }

@@ -137,7 +137,7 @@ static bool build_scale_up(struct weft_network *network, const char *name,
 bool weft_request_refuse_shape(const struct weft_request_fabric *request, const char *name,
                                struct weft_error *error)
 {
-    const struct weft_fabric_reference *found = weft_fabric_reference_named(name);
+    const struct weft_fabric_reference *found = weft_fabric_reference_named(name, NULL);
     const struct weft_fabric_reference none = {.name = name};
     const struct weft_fabric_reference *has = found != NULL ? found : &none;
     const struct weft_stated rows[] = {

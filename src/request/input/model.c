@@ -120,10 +120,22 @@ bool weft_request_model(struct weft_model *model, const char *name_or_file,
     bool file = strchr(name_or_file, '/') != NULL || strcmp(name_or_file, "-") == 0 ||
                 (dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 ||
                                  strcmp(dot, ".json") == 0));
-    return file ? weft_model_load(model, name_or_file, environment->base.arena,
-                                  environment->base.error)
-                : weft_model_named(model, name_or_file, environment->base.arena,
-                                   environment->base.error);
+    struct weft_error *error = environment->base.error;
+    char near[NAME_MAX + 1] = "";
+    if (file) {
+        return weft_model_load(model, name_or_file, environment->base.arena, error);
+    }
+    if (weft_model_named(model, name_or_file, environment->base.arena, error)) {
+        return true;
+    }
+    if (strchr(name_or_file, ',') != NULL) {
+        return weft_fail(error, WEFT_USAGE,
+                         "'%.60s' are several models; weft compare --model takes them",
+                         name_or_file);
+    }
+    return weft_file_near(near, name_or_file) &&
+           weft_fail(error, WEFT_INPUT, "'%.60s' is neither a model nor a file; do you mean %s?",
+                     name_or_file, near);
 }
 
 bool weft_request_refuse_job(const struct weft_request_job *job, const char *path,
@@ -188,8 +200,8 @@ bool weft_request_job_model(struct weft_model *model, const struct weft_request_
     const char *dot = strrchr(job->model, '.');
     if (dot != NULL && strcmp(dot, ".fbuf") == 0) {
         return weft_fail(error, WEFT_USAGE,
-                         "'%.100s' is a task graph, no model; weft plan and weft compare take it "
-                         "without {model}, and the cluster as {cluster=FILE.yaml}",
+                         "'%.100s' is a task graph, no model; weft plan, weft compare and weft "
+                         "simulate take it without {model}",
                          job->model);
     }
     if (!weft_request_model(model, job->model, environment)) {

@@ -150,13 +150,20 @@ static uint32_t find_word(const struct weft_parameter *parameter, const char *te
     return WEFT_NONE;
 }
 
+static bool fail_word(const struct weft_parameter *parameter, const char *text,
+                      struct weft_arena *arena, struct weft_error *error)
+{
+    return weft_fail(error, WEFT_USAGE, "'%.60s' is %s; write %s", text,
+                     parameter->words[2] == NULL ? "neither" : "none",
+                     list_words(parameter->words, arena));
+}
+
 bool weft_read_word(void *field, const struct weft_parameter *parameter, const char *text,
                     struct weft_arena *arena, struct weft_error *error)
 {
     uint32_t place = find_word(parameter, text);
     if (place == WEFT_NONE) {
-        return weft_fail(error, WEFT_USAGE, "'%.40s' is none; write %s", text,
-                         list_words(parameter->words, arena));
+        return fail_word(parameter, text, arena, error);
     }
     *(uint32_t *)field = place; // of the size of an enum, which the parameter's table asserts
     return true;
@@ -167,9 +174,7 @@ bool weft_read_given_word(void *field, const struct weft_parameter *parameter, c
 {
     uint32_t place = find_word(parameter, text);
     if (place == WEFT_NONE) {
-        return weft_fail(error, WEFT_USAGE, "'%.60s' is %s; write %s", text,
-                         parameter->words[2] == NULL ? "neither" : "none",
-                         list_words(parameter->words, arena));
+        return fail_word(parameter, text, arena, error);
     }
     *(struct weft_given_word *)field = (struct weft_given_word){true, place};
     return true;

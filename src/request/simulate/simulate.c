@@ -20,7 +20,8 @@ bool weft_request_simulate_check(const struct weft_simulate_request *request,
 {
     return request->load_count > 0 || request->plan_path != NULL ||
            weft_fail(error, WEFT_USAGE,
-                     "what? write weft simulate FILE.fbuf {fabric=ideal} {rate=100Gbps}");
+                     "what is played? write weft simulate JOB CLUSTER.yaml, or allreduce:100MB "
+                     "CLUSTER.yaml");
 }
 
 // Whether a load is a JSON document. Where its name says so but its text does not, the reader of
