@@ -112,6 +112,12 @@ install: all
 	@# So that the loader finds libweft.so at once.
 	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
+.PHONY: deb
+deb:
+	@rm -rf $(BUILD)/deb
+	@$(MAKE) --no-print-directory install PREFIX=/usr DESTDIR=$(abspath $(BUILD))/deb
+	@tools/deb $(BUILD)
+
 .PHONY: clean
 clean:
 	@rm -rf $(BUILD) build-asan build-tsan build-fuzz

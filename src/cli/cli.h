@@ -36,7 +36,6 @@ struct cli_records {
     const char *snapshot_path; // of the one job that is played
     const char *job_name;      // there
     uint64_t every_ps;
-    bool progress; // also where stderr is no terminal
 };
 
 // What the options of shared groups say. A verb copies what it needs into its request.
@@ -82,7 +81,8 @@ struct cli {
     enum cli_form form;   // of the tables
     uint32_t table_count; // said so far
     bool quiet;
-    bool follows; // another process says and writes what there is
+    bool progress; // also where stderr is no terminal
+    bool follows;  // another process says and writes what there is
     uint64_t seed;
     uint32_t threads;
     bool threads_given;

@@ -46,9 +46,11 @@ static struct {
     bool shown;
     uint64_t events; // as shown last
     double shown_s;
+    double line_s; // of the last line where there is no terminal
 } ticker = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static const long tick_ns = 200000000;
+#define LINE_EVERY_S 10
 
 static void ring_after(time_t seconds, long nanoseconds)
 {
@@ -171,22 +173,39 @@ static void show_rows(void)
     }
 }
 
-// On a terminal one line that is written over; else, if --progress is given, a line a second.
+// Which phase, the how many-th, for how long, what was found, and how long it may go on.
+static void show_phase(double now_s)
+{
+    const struct weft_request_search *search = &ticker.cli->given.search;
+    const char *what = ticker.step != NULL ? ticker.step->what : "";
+    fprintf(stderr, "%s: %s", ticker.cli->program, what);
+    if (ticker.step_count > 1) {
+        fprintf(stderr, " (phase %llu)", (unsigned long long)ticker.step_count);
+    }
+    fprintf(stderr, ", %.0f s", now_s);
+    if (ticker.row_count > 0) {
+        fprintf(stderr, "; %llu rows", (unsigned long long)ticker.row_count);
+    }
+    show_run();
+    show_best();
+    if (search->timed) {
+        fprintf(stderr, "; at most %.0f s left", fmax(search->seconds - now_s, 0));
+    }
+}
+
+// On a terminal one line that is written over; else, if --progress is given, a line every so often.
 static void show(bool visible, bool terminal)
 {
     double now_s = cli_elapsed_s(ticker.cli);
     visible = visible && ticker.working;
-    const char *what = ticker.step != NULL ? ticker.step->what : "";
     if (visible && terminal && now_s > 0.5) {
-        fprintf(stderr, "\r%s: %s, %.0f s", ticker.cli->program, what, now_s);
-        show_run();
-        show_best();
+        fputc('\r', stderr);
+        show_phase(now_s);
         fprintf(stderr, "\033[K");
         ticker.shown = true;
-    } else if (visible && !terminal && now_s - ticker.shown_s >= 1) {
-        fprintf(stderr, "%s: %s, %.0f s", ticker.cli->program, what, now_s);
-        show_run();
-        ticker.shown_s = now_s;
+    } else if (visible && !terminal && now_s - ticker.line_s >= LINE_EVERY_S) {
+        ticker.line_s = now_s;
+        show_phase(now_s);
         fputc('\n', stderr);
     }
 }
@@ -198,8 +217,7 @@ static void *tick(void *argument)
 {
     (void)argument;
     bool terminal = isatty(STDERR_FILENO) != 0;
-    bool visible = !ticker.cli->quiet && !ticker.cli->follows &&
-                   (terminal || ticker.cli->given.records.progress);
+    bool visible = !ticker.cli->quiet && !ticker.cli->follows && (terminal || ticker.cli->progress);
     pthread_mutex_lock(&ticker.mutex);
     while (!ticker.over) {
         struct timespec until;
@@ -238,6 +256,7 @@ static weft_stop start(struct cli *cli)
     ticker.deadline_s = 0;
     ticker.over = false;
     ticker.shown = false;
+    ticker.line_s = 0;
     follow_steps();
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

@@ -63,3 +63,8 @@ try weft lab run plan.json --change other.json --fail link@3
 try weft lab run plan.json --change other.json --fabrics plan,ring
 try weft lab run plan.json --change other.json --at 11
 try weft lab run plan.json --change other.json --dark 11s
+# A command in a server.
+try weft lab exec
+try weft lab exec 3
+try weft lab exec 3 --name Bad -- true
+try weft lab exec 3 --name nosuchlab -- true

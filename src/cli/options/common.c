@@ -13,6 +13,7 @@ enum {
     KEY_SEED,
     KEY_THREADS,
     KEY_QUIET,
+    KEY_PROGRESS,
     KEY_HELP,
     KEY_VERSION,
 };
@@ -25,6 +26,8 @@ static const struct argp_option options[] = {
     {"threads", KEY_THREADS, "T", 0,
      "number of threads (as many as processors); it never changes a result", 0},
     {"quiet", KEY_QUIET, NULL, 0, "show no progress on the terminal", 0},
+    {"progress", KEY_PROGRESS, NULL, 0,
+     "say how far the run is also where stderr is no terminal, a line every 10 s", 0},
     {"help", KEY_HELP, NULL, 0, "print this help", 0},
     {"version", KEY_VERSION, NULL, 0, "print the version", 0},
     {0},
@@ -71,6 +74,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return end_parsing(state, &cli->wanted.version);
     case KEY_JSON:
         cli->json = true;
+        return 0;
+    case KEY_PROGRESS:
+        cli->progress = true;
         return 0;
     case KEY_QUIET:
         cli->quiet = true;

@@ -5,15 +5,7 @@
 
 #include "cli/cli.h"
 
-enum {
-    KEY_FLOWS = 5000,
-    KEY_SERIES,
-    KEY_EVERY,
-    KEY_TRACE,
-    KEY_PROGRESS,
-    KEY_SNAPSHOT,
-    KEY_JOB_NAME
-};
+enum { KEY_FLOWS = 5000, KEY_SERIES, KEY_EVERY, KEY_TRACE, KEY_SNAPSHOT, KEY_JOB_NAME };
 
 static const struct argp_option options[] = {
     {"flow-records", KEY_FLOWS, "FILE", 0,
@@ -27,8 +19,6 @@ static const struct argp_option options[] = {
     {"snapshot", KEY_SNAPSHOT, "FILE.json", 0,
      "write what the job demands of its links in an iteration, for weft interleave", 0},
     {"job-name", KEY_JOB_NAME, "NAME", 0, "name of the job in the snapshot (job)", 0},
-    {"progress", KEY_PROGRESS, NULL, 0,
-     "print how far the run is, also where stderr is no terminal", 0},
     {0},
 };
 
@@ -54,9 +44,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_take(cli, &records->snapshot_path, argument, "--snapshot");
     case KEY_JOB_NAME:
         records->job_name = argument;
-        return 0;
-    case KEY_PROGRESS:
-        records->progress = true;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
