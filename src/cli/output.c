@@ -39,14 +39,18 @@ void cli_say(struct cli *cli, const char *format, ...)
     if (cli->form == CLI_CSV) {
         return;
     }
+    struct weft_text *text = &cli->text; // not on the heap, which may be as full as the arenas
+    size_t taken = text->length + 1;
     va_list arguments;
     va_start(arguments, format);
-    char *text = NULL;
-    int length = vasprintf(&text, format, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
     WEFT_ASSERT(length >= 0);
-    weft_text_add(&cli->text, "%s", text);
-    free(text);
+    text->data = weft_arena_grow(text->arena, text->data, taken, taken + (size_t)length);
+    va_start(arguments, format);
+    vsnprintf(text->data + text->length, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    text->length += (size_t)length;
 }
 
 void cli_note(const struct cli *cli, const char *format, ...)

@@ -56,6 +56,11 @@ sed 's/ outofplace=.*/>/' lost.xml > tool.xml
 try weft collective check tool.xml
 sed 's/type="s" srcbuf="i" srcoff="0"/type="s" srcbuf="i" srcoff="-1"/' lost.xml > none.xml
 try weft collective check none.xml
+# NCCL's graphs: every channel passes every GPU once.
+weft collective check "$EXAMPLES/nccl/graph-12.xml" | tail -n +2
+sed 's/<gpu dev="1"/<gpu dev="2"/' "$EXAMPLES/nccl/graph-12.xml" > graph.xml
+try weft collective check graph.xml
+try weft collective check graph.xml --json
 # A plan brings its links, a shape its ports, closed forms need neither.
 for option in '--latency 7us' '--rate 25Gbps' '--degree 2' '--servers 8' '--balance even'; do
     try weft collective best --fabric ./plan.json --size 1MB --kind all-reduce $option

@@ -59,6 +59,11 @@ weft simulate prio.cm $pulled --flows order.csv --json | grep '"transfers"'
 cut -d, -f2,7 order.csv
 weft simulate prio.cm --rate 100Gbps --json | grep '"transfers"'
 try weft simulate prio.cm ring.cm $pulled --json | grep '"transfers"'
+# Words of newer readers: some say nothing to what is played, others change it.
+sed 's/id 2/id 2 msgid 4 addon/' prio.cm > newer.cm
+weft simulate newer.cm --rate 100Gbps --json | grep '"transfers"'
+sed 's/prio 5/rate 400/' prio.cm > bad.cm
+try weft simulate bad.cm --rate 100Gbps
 sed 's/prio 1/prio -1/' prio.cm > bad.cm
 try weft simulate bad.cm --rate 100Gbps
 weft simulate permutation:1MB:1 --topology tree.topo --json | grep completion_s
@@ -101,6 +106,8 @@ cat again.goal
 weft simulate again.goal --rate 100Gbps --latency 1us --json | grep -m 1 iteration_s
 weft export plan.json --format goal --job "$EXAMPLES/jobs/moe_16.fbuf" -o no.goal
 sed 's/from 0 tag 7/from 0 tag 8/' steps.goal > bad.goal
+try weft simulate bad.goal --rate 100Gbps
+sed 's/recv 5.*/append 500000b to priority_list allowed 0 ct 1 tag 7/' steps.goal > bad.goal
 try weft simulate bad.goal --rate 100Gbps
 sed 's/b requires a/&\n a requires b/' steps.goal > bad.goal
 try weft simulate bad.goal --rate 100Gbps

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Under a limit on its memory the program gives its answer or says in one line that memory is out
 (exit code 4); it never aborts, hangs or says something else. A scenario of a sweep may fail alone
-by it: then its line says so, and the others are what they are without a limit (exit code 1).
+by it: then its line says so, and the others are what they are without a limit (exit code 1). So
+may a row of a table of fabrics (exit code 0); seen to fail without the guard around each row.
 Limits on address space (ulimit -v) and on data (RLIMIT_DATA) from next to nothing up to what is
 enough.
 Usage: test_limits.py BUILD SOURCE
@@ -29,6 +30,7 @@ def commands(examples):
     yield ["simulate", "alltoall:1MB", "--fabric", "torus:8x8", "--servers", "64", *hardware,
            "--engine",
            "packet", "--parts", "4", "--threads", "2", "--json"]
+    yield ["fabrics", "--servers", "1024", *hardware, "--json"]
     yield ["sweep", os.path.join(examples, "sweeps", "grid.yaml"), "--threads", "2"]
 
 
@@ -57,9 +59,20 @@ def fails_by_scenarios(done, expected):
         line == other or is_refused(line) for line, other in zip(got, wanted))
 
 
+def rows_refused(done, expected):
+    """How many rows of a table are refused for memory, the others as they should be; -1: no."""
+    got, wanted = (json.loads(text.stdout)["fabrics"] for text in (done, expected))
+    changed = [row for row, other in zip(got, wanted) if row != other]
+    fine = len(got) == len(wanted) and all(
+        "out of memory" in row.get("why_not", "") for row in changed)
+    return len(changed) if fine else -1
+
+
 def complaint(done, expected):
     """What is wrong with a run; None: nothing."""
     lines = done.stderr.splitlines()
+    if done.returncode == 0 and done.args[1] == "fabrics":
+        return "other rows than without a limit" if rows_refused(done, expected) < 0 else None
     if done.returncode == 0:
         same = without_clock(done.stdout) == without_clock(expected.stdout)
         return None if same else "another answer than without a limit"
@@ -74,7 +87,7 @@ def complaint(done, expected):
 
 def main():
     build, source = sys.argv[1:]
-    fine, refused = True, 0
+    fine, refused, rows = True, 0, 0
     for arguments in commands(os.path.join(source, "examples")):
         command = [os.path.join(build, "weft"), *arguments]
         expected = play(command, None, None)
@@ -85,13 +98,17 @@ def main():
             for megabytes in LIMITS:
                 done = play(command, kind, megabytes)
                 refused += done.returncode == 4
+                if done.returncode == 0 and arguments[0] == "fabrics":
+                    rows += rows_refused(done, expected) > 0
                 said = complaint(done, expected)
                 if said is not None:
                     print(f"{' '.join(arguments)}: {megabytes} MiB of {name}: {said}")
                     fine = False
     if refused == 0:
         print("no limit was felt; the test needs smaller ones")
-    return 0 if fine and refused > 0 else 1
+    if rows == 0:
+        print("no limit refused a row of fabrics alone")
+    return 0 if fine and refused > 0 and rows > 0 else 1
 
 
 sys.exit(main())

@@ -90,6 +90,13 @@ struct weft_nccl_graphs {
 bool weft_nccl_graphs_read(struct weft_nccl_graphs *graphs, const char *data, size_t length,
                            struct weft_arena *arena, struct weft_arena scratch,
                            struct weft_error *error) WEFT_MUST_USE;
+bool weft_nccl_graphs_load(struct weft_nccl_graphs *graphs, const char *path,
+                           struct weft_arena *arena, struct weft_arena scratch,
+                           struct weft_error *error) WEFT_MUST_USE;
+// Whether NCCL can go round by them: every channel of every graph passes the same GPUs, each once,
+// and comes and goes by a NIC where one of them does. "" = it can, else why not, in `arena`.
+// O(channels * GPUs).
+const char *weft_nccl_graphs_fault(const struct weft_nccl_graphs *graphs, struct weft_arena *arena);
 const char *weft_nccl_graphs_write(const struct weft_nccl_graphs *graphs, const char *comment,
                                    struct weft_arena *arena);
 

@@ -7,6 +7,7 @@
 
 #include "weft/collective.h"
 #include "weft/fabric.h"
+#include "weft/format/nccl.h"
 #include "weft/plan.h"
 #include "weft/request.h"
 
@@ -26,7 +27,7 @@ bool weft_request_refuse_root(enum weft_collective_kind kind, uint32_t root,
 // ---- a schedule by its specification ----
 
 struct weft_collective_request {
-    const char *source; // an algorithm's name, or the file of an MSCCL program (.xml)
+    const char *source; // an algorithm's name, or a file (.xml): an MSCCL program, NCCL's graphs
     bool kind_given;    // else the first that the algorithm can do
     struct weft_algorithm_options options;
     const char *fabric;  // gives ranks and shape, and is what SYNTHESIZE is for; NULL = none
@@ -91,6 +92,8 @@ struct weft_collective_check_result {
     // Of a file.
     struct weft_program program;
     struct weft_program_report program_report;
+    bool is_graphs; // the file has NCCL's graphs instead, and this is all that there is
+    struct weft_nccl_graphs graphs;
 };
 bool weft_request_collective_check(struct weft_collective_check_result *result,
                                    const struct weft_collective_request *request,

@@ -53,6 +53,8 @@ struct weft_matrix {
     const uint32_t *priority;
     uint32_t failure_count;
     const struct weft_tier_failure *failures;
+    // Words of newer readers that say nothing to what is played here, "addon, msgid"; "" = none.
+    const char *skipped;
 };
 
 // A transfer for each connection, in the file's order; behind them the tasks that wait for starts

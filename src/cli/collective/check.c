@@ -27,7 +27,7 @@ static const char doc[] =
     "halving-doubling, recursive-doubling, bruck, hierarchical, torus, direct, staged, stragglar "
     "or "
     "synthesize. FILE.xml is an MSCCL program (docs/msccl.md), proved for each way it may be "
-    "called.\n"
+    "called, or NCCL's graphs (docs/nccl.md): every channel must pass every GPU once.\n"
     "\n"
     "Examples:\n"
     "  $ weft collective check ring --ranks 1024\n"
@@ -94,6 +94,28 @@ static void print_program(struct cli *cli, const struct weft_collective_check_re
             report->round_count, report->transfer_count);
 }
 
+static void print_graphs(struct cli *cli, const struct weft_collective_check_result *result,
+                         const char *path)
+{
+    cli_say(cli, "%s: %u of NCCL's graphs\n", path, result->graphs.graph_count);
+    for (uint32_t g = 0; g < result->graphs.graph_count; g++) {
+        const struct weft_nccl_graph *graph = &result->graphs.graphs[g];
+        cli_say(cli,
+                "graph %-2u %s, %u channel%s of %u GPUs, %g GB/s inside by %s, %g GB/s between by "
+                "%s\n",
+                graph->id,
+                graph->pattern == 4  ? "ring"
+                : graph->pattern < 4 ? "tree"
+                                     : "other",
+                graph->channel_count, plural(graph->channel_count),
+                graph->channel_count > 0 ? graph->channels[0].gpu_count : 0, graph->intra_Bps / 1e9,
+                graph->intra_type, graph->inter_Bps / 1e9, graph->inter_type);
+    }
+    bool valid = result->why[0] == '\0';
+    cli_say(cli, "%s%s\n", valid ? "valid    every channel passes every GPU once" : "invalid  ",
+            result->why);
+}
+
 static bool run(struct collective_input *input)
 {
     struct cli *cli = input->cli;
@@ -107,6 +129,8 @@ static bool run(struct collective_input *input)
         cli_say(cli, "%s",
                 weft_request_collective_check_json(&result, &input->request, &cli->arena,
                                                    cli->scratch));
+    } else if (result.is_graphs) {
+        print_graphs(cli, &result, input->request.source);
     } else if (result.source.algorithm == WEFT_ALGORITHM_COUNT) {
         print_program(cli, &result);
     } else {

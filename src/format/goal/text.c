@@ -254,6 +254,19 @@ static void store_op(struct parser *parser, const struct op *op, const struct wo
     }
 }
 
+// The operations that LogGOPSim 2 adds (its README_GOAL.md): one-sided, by counters and handlers.
+static bool is_one_sided(const struct word *word)
+{
+    static const char *const names[] = {"put",  "get",     "append", "tput",
+                                        "tget", "tappend", "test",   "calcgem5"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (is(word, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Reads an operation from word i on: its kind, its size and peer, and where it runs.
 static bool read_op(struct parser *parser, uint32_t i, const struct word *label,
                     struct weft_error *error)
@@ -265,6 +278,12 @@ static bool read_op(struct parser *parser, uint32_t i, const struct word *label,
     while (i < scanner->word_count && op.kind <= WEFT_GOAL_CALC &&
            !is(&scanner->words[i], names[op.kind])) {
         op.kind++;
+    }
+    if (i < scanner->word_count && is_one_sided(&scanner->words[i])) {
+        return weft_fail(error, WEFT_UNSUPPORTED,
+                         "'%.*s' is of LogGOPSim 2's one-sided operations, whose counters and "
+                         "handlers are not played; write send on one rank and recv on the other",
+                         SHOWN(&scanner->words[i]));
     }
     if (i >= scanner->word_count || op.kind > WEFT_GOAL_CALC) {
         return weft_fail(error, WEFT_INPUT,

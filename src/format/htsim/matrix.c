@@ -6,11 +6,15 @@
 // The reader holds the lines against the counts of the header and against each other's ids; what
 // triggers do is left to weft_matrix_lower. Triggers may be used before they are described, so they
 // get their index where they are first named.
+//
+// Newer readers (csg-htsim, uet-htsim, their forks) have further words. Those that say nothing to
+// what is played are passed over and named; those that change what is sent are refused.
 
 #include "format/syntax/idmap.h"
 #include "format/syntax/lines.h"
 #include "weft/format.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BYTES_MAX ((size_t)2 << 30)
@@ -37,7 +41,25 @@ struct reader {
     uint64_t head[HEAD_COUNT];
     bool head_given[HEAD_COUNT];
     uint32_t trigger_room;
+    uint64_t id;      // of this connection
+    uint32_t message; // its msgid and one; 0 = none
+    char skipped[120];
 };
+
+// Names a word once.
+static void skip_word(struct reader *reader, const struct line_word *word)
+{
+    char name[24];
+    size_t length = strlen(reader->skipped);
+    snprintf(name, sizeof name, "%.*s", (int)(word->length < 20 ? word->length : 20), word->text);
+    for (char *c = name; *c != '\0'; c++) {
+        *c = (char)(*c > ' ' && *c < 127 ? *c : '?');
+    }
+    if (strstr(reader->skipped, name) == NULL) {
+        snprintf(reader->skipped + length, sizeof reader->skipped - length, "%s%s",
+                 length > 0 ? ", " : "", name);
+    }
+}
 
 // ---- the header ----
 
@@ -87,14 +109,13 @@ static bool find_trigger(uint32_t *index, struct reader *reader, const struct li
                      (unsigned long long)id);
 }
 
-static bool take_id(struct reader *reader, const struct line_word *word, struct weft_error *error)
+// An id may stand again with another msgid: uet-htsim's messages of one flow.
+static bool keep_id(struct reader *reader, struct weft_error *error)
 {
-    uint64_t id = 0;
     uint32_t other = 0;
-    if (!word_count(&id, word, "id", 1, UINT32_MAX, error)) {
-        return false;
-    }
-    switch (weft_idmap_add(&reader->flows, id, reader->connection_count, &other)) {
+    uint64_t id = reader->id;
+    uint64_t key = id | (uint64_t)reader->message << 32;
+    switch (weft_idmap_add(&reader->flows, key, reader->connection_count, &other)) {
     case WEFT_IDMAP_ADDED:
         return true;
     case WEFT_IDMAP_PRESENT:
@@ -107,7 +128,19 @@ static bool take_id(struct reader *reader, const struct line_word *word, struct 
                      (unsigned long long)id);
 }
 
-enum word { ID, START, SIZE, TRIGGER, SENT, RECEIVED, PRIORITY, WORD_COUNT };
+enum word {
+    ID,
+    START,
+    SIZE,
+    TRIGGER,
+    SENT,
+    RECEIVED,
+    PRIORITY,
+    MESSAGE,
+    ADDON,
+    DEMAND,
+    WORD_COUNT
+};
 static const char *const word_names[WORD_COUNT] = {
     [ID] = "id",
     [START] = "start",
@@ -116,6 +149,9 @@ static const char *const word_names[WORD_COUNT] = {
     [SENT] = "send_done_trigger",
     [RECEIVED] = "recv_done_trigger",
     [PRIORITY] = "prio",
+    [MESSAGE] = "msgid", // uet-htsim
+    [ADDON] = "addon",   // csg-htsim: alone
+    [DEMAND] = "demand", // forks for traffic engineering: told, not played
 };
 
 // Stores the value of one word of a connection; a trigger that it names is added where it is
@@ -124,9 +160,19 @@ static bool set_word(struct reader *reader, struct weft_matrix_connection *conne
                      enum word name, const struct line_word *word, struct weft_error *error)
 {
     uint64_t priority = 0;
+    uint64_t number = 0;
     switch (name) {
     case ID:
-        return take_id(reader, word, error);
+        return word_count(&reader->id, word, "id", 1, UINT32_MAX, error);
+    case MESSAGE:
+        if (!word_count(&number, word, word_names[name], 0, UINT32_MAX - 1, error)) {
+            return false;
+        }
+        reader->message = (uint32_t)number + 1;
+        return true;
+    case ADDON:
+    case DEMAND:
+        return true;
     case START:
         return word_decimal(&connection->start_ps, word, "start (ps)", START_MAX_PS, error);
     case SIZE:
@@ -148,16 +194,16 @@ static bool set_word(struct reader *reader, struct weft_matrix_connection *conne
         break;
     }
     return weft_fail(error, WEFT_INPUT,
-                     "'%.*s' is no word of connections; write id, start, trigger, size, "
-                     "send_done_trigger, recv_done_trigger or prio",
+                     "'%.*s' is no word of connections that Weft plays; write id, start, trigger, "
+                     "size, send_done_trigger, recv_done_trigger or prio",
                      WORD_SHOWN(word));
 }
 
-// Word i and what stands behind it; `seen` has a bit for each word.
-static bool take_pair(struct reader *reader, struct weft_matrix_connection *connection, uint32_t i,
+// Word i and what stands behind it, past which i goes; `seen` has a bit for each word.
+static bool take_pair(struct reader *reader, struct weft_matrix_connection *connection, uint32_t *i,
                       unsigned *seen, struct weft_error *error)
 {
-    const struct line_word *name = &reader->lines.words[i];
+    const struct line_word *name = &reader->lines.words[*i];
     const struct line_word *word = name;
     enum word which = ID;
     while (which < WORD_COUNT && !word_is(name, word_names[which])) {
@@ -168,10 +214,14 @@ static bool take_pair(struct reader *reader, struct weft_matrix_connection *conn
     }
     if (which < WORD_COUNT) {
         *seen |= 1u << which;
-        if (!word_behind(&word, &reader->lines, i, error)) {
+        if (which != ADDON && !word_behind(&word, &reader->lines, *i, error)) {
             return false;
         }
     }
+    if (which >= MESSAGE && which < WORD_COUNT) {
+        skip_word(reader, name);
+    }
+    *i += which == ADDON ? 1 : 2;
     return set_word(reader, connection, which, word, error);
 }
 
@@ -208,10 +258,14 @@ static bool read_connection(struct reader *reader, const char *arrow, struct wef
         return false;
     }
     unsigned seen = 0;
-    for (uint32_t i = 1; i < reader->lines.word_count; i += 2) {
-        if (!take_pair(reader, &connection, i, &seen, error)) {
+    reader->message = 0;
+    for (uint32_t i = 1; i < reader->lines.word_count;) {
+        if (!take_pair(reader, &connection, &i, &seen, error)) {
             return false;
         }
+    }
+    if ((seen >> ID & 1) != 0 && !keep_id(reader, error)) {
+        return false;
     }
     if (connection.size_bytes == 0) {
         return weft_fail(error, WEFT_INPUT, "it lacks its size; write size 2000000");
@@ -362,6 +416,12 @@ static bool read_line(struct reader *reader, struct weft_error *error)
     if (word_is(word, "failure")) {
         return read_failure(reader, error);
     }
+    // csg-htsim passes over whatever else stands before the first connection.
+    bool in_head = reader->connection_count == 0 && reader->described_count == 0;
+    if (in_head && reader->lines.word_count == 2) {
+        skip_word(reader, word);
+        return true;
+    }
     return weft_fail(error, WEFT_INPUT,
                      "'%.*s' begins no line of a matrix; write 0->1 start 0 size 2000000",
                      WORD_SHOWN(word));
@@ -436,6 +496,7 @@ bool weft_matrix_read(struct weft_matrix *matrix, const char *data, size_t lengt
         .priority = reader.priority,
         .failure_count = reader.failure_count,
         .failures = reader.failures,
+        .skipped = weft_arena_text(arena, reader.skipped, strlen(reader.skipped)),
     };
     return true;
 }

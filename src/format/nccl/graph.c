@@ -9,6 +9,7 @@
 #include "weft/format.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,6 +167,79 @@ bool weft_nccl_graphs_read(struct weft_nccl_graphs *graphs, const char *data, si
     }
     *graphs = (struct weft_nccl_graphs){count, found};
     return true;
+}
+
+bool weft_nccl_graphs_load(struct weft_nccl_graphs *graphs, const char *path,
+                           struct weft_arena *arena, struct weft_arena scratch,
+                           struct weft_error *error)
+{
+    const char *data = NULL;
+    size_t length = 0;
+    return weft_file_load(&data, &length, path, WEFT_XML_BYTES_MAX, &scratch, error) &&
+           (weft_nccl_graphs_read(graphs, data, length, arena, scratch, error) ||
+            weft_wrap(error, "%s", path));
+}
+
+// ---- what NCCL can go round by ----
+
+// Marks the GPUs of a channel. False: one of them stands there twice.
+static bool mark(uint8_t *marks, const struct weft_nccl_channel *channel, uint8_t value,
+                 uint32_t *twice)
+{
+    for (uint32_t i = 0; i < channel->gpu_count; i++) {
+        if (marks[channel->gpus[i]] == value) {
+            *twice = channel->gpus[i];
+            return false;
+        }
+        marks[channel->gpus[i]] = value;
+    }
+    return true;
+}
+
+static const char *channel_fault(const struct weft_nccl_graphs *graphs,
+                                 const struct weft_nccl_channel *channel, struct weft_arena *arena)
+{
+    const struct weft_nccl_channel *first = NULL;
+    for (uint32_t g = 0; g < graphs->graph_count && first == NULL; g++) {
+        first = graphs->graphs[g].channel_count > 0 ? graphs->graphs[g].channels : NULL;
+    }
+    uint32_t twice = 0;
+    uint8_t *marks = WEFT_NEW(arena, uint8_t, DEV_MAX + 1);
+    if (!mark(marks, channel, 1, &twice)) {
+        return weft_arena_format(arena, "passes GPU %u twice", twice);
+    }
+    for (uint32_t i = 0; i < first->gpu_count; i++) {
+        if (marks[first->gpus[i]] == 0) {
+            return weft_arena_format(arena, "does not pass GPU %u", first->gpus[i]);
+        }
+    }
+    if (channel->gpu_count != first->gpu_count) {
+        return weft_arena_format(arena, "passes %u GPUs, the first channel %u", channel->gpu_count,
+                                 first->gpu_count);
+    }
+    if ((channel->net_in == WEFT_NONE) != (channel->net_out == WEFT_NONE)) {
+        return "has one <net>; it comes and goes by a NIC or stays on the server";
+    }
+    return (channel->net_in == WEFT_NONE) != (first->net_in == WEFT_NONE)
+               ? "comes by a NIC where the first channel does not, or the other way round"
+               : "";
+}
+
+const char *weft_nccl_graphs_fault(const struct weft_nccl_graphs *graphs, struct weft_arena *arena)
+{
+    for (uint32_t g = 0; g < graphs->graph_count; g++) {
+        for (uint32_t c = 0; c < graphs->graphs[g].channel_count; c++) {
+            struct weft_arena room = *arena;
+            const char *fault = channel_fault(graphs, &graphs->graphs[g].channels[c], &room);
+            if (fault[0] != '\0') {
+                char kept[120];
+                snprintf(kept, sizeof kept, "%s", fault);
+                return weft_arena_format(arena, "graph %u, channel %u %s", graphs->graphs[g].id, c,
+                                         kept);
+            }
+        }
+    }
+    return "";
 }
 
 // ---- out ----

@@ -8,6 +8,7 @@
 #include "weft/request/collective.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define EXPANDED_MAX ((uint64_t)1 << 24)
 
@@ -112,11 +113,47 @@ static void note_defaults(const struct weft_program *program, const char *path,
     }
 }
 
+// Whether the first element of the file is that of NCCL's graphs.
+static bool has_graphs(bool *graphs, const char *path, const struct weft_environment *environment)
+{
+    struct weft_arena scratch = environment->scratch;
+    const char *data = NULL;
+    size_t length = 0;
+    if (!weft_file_load(&data, &length, path, 0, &scratch, environment->error)) {
+        return false;
+    }
+    const char *open = memchr(data, '<', length);
+    while (open != NULL && (open[1] == '?' || open[1] == '!')) {
+        open = strchr(open + 1, '<');
+    }
+    *graphs = open != NULL && strncmp(open, "<graphs", 7) == 0;
+    return true;
+}
+
+static bool check_graphs(struct weft_collective_check_result *result, const char *path,
+                         const struct weft_environment *environment)
+{
+    if (!weft_nccl_graphs_load(&result->graphs, path, environment->arena, environment->scratch,
+                               environment->error)) {
+        return false;
+    }
+    result->is_graphs = true;
+    result->why = weft_nccl_graphs_fault(&result->graphs, environment->arena);
+    return true;
+}
+
 static bool check_file(struct weft_collective_check_result *result,
                        const struct weft_collective_request *request,
                        struct weft_request_environment *outer)
 {
     const struct weft_environment *environment = &outer->base;
+    bool graphs = false;
+    if (!has_graphs(&graphs, request->source, environment)) {
+        return false;
+    }
+    if (graphs) {
+        return check_graphs(result, request->source, environment);
+    }
     if (!weft_msccl_load(&result->program, request->source, environment->arena,
                          environment->scratch, environment->error)) {
         return false;

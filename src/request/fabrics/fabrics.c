@@ -60,6 +60,48 @@ static bool buy_row(struct weft_fabrics_row *row, const struct weft_fabric_refer
             weft_fabric_cabling(&row->sheet, &network, cluster, &options, &inner));
 }
 
+// A row that is being built or bought: one that memory is too small for is refused alone.
+struct row_work {
+    struct weft_fabrics_row *row;
+    const struct weft_fabric_reference *reference;
+    const struct weft_cluster *cluster;
+    const struct weft_fabrics_request *request; // NULL = counted in ports
+    struct weft_environment environment;
+};
+
+static bool fill_row(void *context)
+{
+    struct row_work *work = context;
+    if (work->request != NULL) {
+        return buy_row(work->row, work->reference, work->cluster, work->request,
+                       &work->environment);
+    }
+    build_row(work->row, work->reference, work->cluster, &work->environment);
+    return true;
+}
+
+// Fills a row or refuses it. False: it is asked to stop.
+static bool try_row(struct weft_fabrics_row *row, const struct weft_fabric_reference *reference,
+                    const struct weft_cluster *cluster, const struct weft_fabrics_request *request,
+                    const struct weft_environment *environment)
+{
+    struct weft_error error;
+    struct row_work work = {row, reference, cluster, request, *environment};
+    work.environment.error = &error;
+    if (weft_guard(fill_row, &work, &error)) {
+        return true;
+    }
+    if (error.code == WEFT_STOPPED) {
+        *environment->error = error;
+        return false;
+    }
+    *row = (struct weft_fabrics_row){
+        .name = reference->name,
+        .summary = reference->summary,
+        .refusal = weft_arena_format(environment->arena, "%s", error.message)};
+    return true;
+}
+
 // The rows of one fabric, or of all.
 static bool buy_rows(struct weft_fabrics_result *result, const struct weft_fabrics_request *request,
                      const struct weft_environment *environment)
@@ -82,11 +124,8 @@ static bool buy_rows(struct weft_fabrics_result *result, const struct weft_fabri
                weft_wrap(environment->error, "{fabric}");
     }
     for (uint32_t i = 0; i < count; i++) {
-        struct weft_error error;
-        struct weft_environment inner = *environment;
-        inner.error = &error;
-        if (!buy_row(&rows[i], &references[i], &result->cluster, request, &inner)) {
-            rows[i].refusal = weft_arena_format(environment->arena, "%s", error.message);
+        if (!try_row(&rows[i], &references[i], &result->cluster, request, environment)) {
+            return false;
         }
     }
     result->row_count = count;
@@ -169,7 +208,9 @@ bool weft_request_fabrics(struct weft_fabrics_result *result,
     struct weft_fabrics_row *rows =
         WEFT_NEW(environment->base.arena, struct weft_fabrics_row, (size_t)count + 1);
     for (uint32_t i = 0; i < count; i++) {
-        build_row(&rows[i], &references[i], &cluster, &environment->base);
+        if (!try_row(&rows[i], &references[i], &cluster, NULL, &environment->base)) {
+            return false;
+        }
     }
     bound_row(&rows[count], &cluster);
     *result =

@@ -73,10 +73,24 @@ const struct weft_parameter weft_hardware_parameters[WEFT_HARDWARE_PARAMETERS] =
 
 // ---- clusters ----
 
+#define NIC_MAX_BPS (1.6e12 / 8)
+
 bool weft_request_is_topology(const char *path)
 {
     size_t length = strlen(path);
     return length > 4 && strcmp(path + length - 4, ".xml") == 0;
+}
+
+// A NIC that nobody sells: NCCL's unit is Mbps, and a number in kbps or bps looks the same.
+static void question_rate(double rate_Bps, const char *path,
+                          struct weft_request_environment *environment)
+{
+    char rate[WEFT_UNIT_TEXT];
+    weft_request_note(
+        environment,
+        "%s: %s of a NIC is beyond any that is sold (1.6 Tbps); speed is in Mbps: 400 "
+        "Gbps is 400000; {rate} wins",
+        path, weft_show_rate(rate, rate_Bps));
 }
 
 // The servers of such a file are as many as the request or its jobs say.
@@ -108,6 +122,12 @@ static bool load_topology(struct weft_cluster *found, const struct weft_request_
         weft_request_note(environment,
                           "%s states no rate of its NICs: %s, what their slots carry; {rate} wins",
                           path, weft_show_rate(rate, found->rate_Bps));
+    }
+    for (uint32_t n = 0; n < topology.net_count && !hardware->rate_given; n++) {
+        if (topology.nets[n].rate_Bps > NIC_MAX_BPS) {
+            question_rate(topology.nets[n].rate_Bps, path, environment);
+            break;
+        }
     }
     return true;
 }

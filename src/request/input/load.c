@@ -86,6 +86,11 @@ static bool load_matrix(struct weft_loaded_job *job, const char *path,
         !weft_matrix_lower(&graph, &matrix, base->arena, base->scratch, base->error)) {
         return false;
     }
+    if (matrix.skipped[0] != '\0') {
+        weft_request_note(environment,
+                          "%s: passed over, as nothing that is played here depends on it: %s", path,
+                          matrix.skipped);
+    }
     *job = (struct weft_loaded_job){.fbuf = {.graph = graph},
                                     .failures = matrix.failures,
                                     .failure_count = matrix.failure_count};

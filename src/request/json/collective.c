@@ -181,13 +181,37 @@ static json_t *program_check(const struct weft_collective_check_result *result,
     return object;
 }
 
+static json_t *graphs_check(const struct weft_collective_check_result *result,
+                            const struct weft_collective_request *request)
+{
+    json_t *object = weft_set_object("weft.collective/1");
+    weft_set_text(object, "file", request->source);
+    json_t *list = weft_set_list(object, "graphs");
+    for (uint32_t g = 0; g < result->graphs.graph_count; g++) {
+        const struct weft_nccl_graph *graph = &result->graphs.graphs[g];
+        json_t *row = json_object();
+        weft_set_count(row, "id", graph->id);
+        weft_set_count(row, "pattern", graph->pattern);
+        weft_set_count(row, "channels", graph->channel_count);
+        weft_set_count(row, "gpus", graph->channel_count > 0 ? graph->channels[0].gpu_count : 0);
+        weft_set_real(row, "intra_Bps", graph->intra_Bps);
+        weft_set_real(row, "inter_Bps", graph->inter_Bps);
+        json_array_append_new(list, row);
+    }
+    weft_set_truth(object, "valid", result->why[0] == '\0');
+    weft_set_text(object, "error", result->why[0] == '\0' ? NULL : result->why);
+    return object;
+}
+
 const char *weft_request_collective_check_json(const struct weft_collective_check_result *result,
                                                const struct weft_collective_request *request,
                                                struct weft_arena *arena, struct weft_arena scratch)
 {
     bool file = result->source.algorithm == WEFT_ALGORITHM_COUNT;
-    return weft_set_finish(
-        file ? program_check(result, request) : algorithm_check(result, request, scratch), arena);
+    return weft_set_finish(result->is_graphs ? graphs_check(result, request)
+                           : file            ? program_check(result, request)
+                                             : algorithm_check(result, request, scratch),
+                           arena);
 }
 
 // ---- synthesize ----
