@@ -247,7 +247,8 @@ bool weft_parse_number(double *value, const char *text, double low, double high,
 const char *weft_show_time(char *buffer, uint64_t time_ps);
 const char *weft_show_rate(char *buffer, double rate_Bps);
 const char *weft_show_bytes(char *buffer, double size_bytes);
-const char *weft_show_usd(char *buffer, double price_usd); // "$1,234,567"
+const char *weft_show_watts(char *buffer, double power_watts); // "12.8 kW"
+const char *weft_show_usd(char *buffer, double price_usd);     // "$1,234,567"
 
 #define WEFT_PS_PER_S 1000000000000ull
 double weft_seconds(uint64_t time_ps);

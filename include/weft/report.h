@@ -54,6 +54,13 @@ const char *weft_report_heat(const double *values, uint32_t count, uint32_t side
 
 // `scratch` must not be of the same memory as `arena`. Same values in, same bytes out.
 
+// Where a page came from, as whoever asked for it says; NULL = not said. The same plan gives the
+// same page only where these are the same.
+struct weft_report_origin {
+    const char *command;
+    const char *date;
+};
+
 // One round of the loop between strategy and topology.
 struct weft_report_round {
     uint32_t start;     // which start it belongs to; rounds of one start stand together, in order
@@ -63,6 +70,7 @@ struct weft_report_round {
 // What a page is made of. Parts that are NULL or empty are left out.
 struct weft_report {
     const char *title; // of the job: its file's name, for people
+    struct weft_report_origin origin;
     const struct weft_plan *plan;
     const struct weft_taskgraph *graph;
     const struct weft_traffic *traffic;
@@ -77,8 +85,9 @@ struct weft_report {
     uint32_t round_count;
 };
 
-// One HTML page that needs nothing else: metrics, strategy, certificate, comparison, timeline, link
-// loads, traffic, rings and parts. O(links + n^2 + tasks * columns + parts of operators).
+// One HTML page that needs nothing else: metrics, strategy, ranks, certificate, comparison,
+// timeline, link loads, traffic, rings and parts. Its script only adds (docs/report.md). O(links +
+// n^2 + tasks * columns + parts of operators).
 const char *weft_report_html(const struct weft_report *report, struct weft_arena *arena,
                              struct weft_arena scratch);
 // The fabric alone, as an SVG file.
@@ -199,7 +208,9 @@ struct weft_report_event {
     struct weft_report_phase after;
 };
 struct weft_report_lab {
-    const char *title;      // the plan's file, for people
+    const char *title;   // the plan's file, for people
+    const char *cluster; // of the plan
+    struct weft_report_origin origin;
     const char *congestion; // control of TCP
     uint32_t iterations;
     double rate_ratio; // planned rate over the lab's
@@ -211,7 +222,8 @@ struct weft_report_lab {
 };
 // One HTML page that needs nothing else: iterations of each fabric, then events with their steps,
 // then each fabric's phases, predicted and measured side by side. O(phases).
-const char *weft_report_lab_html(const struct weft_report_lab *lab, struct weft_arena *arena);
+const char *weft_report_lab_html(const struct weft_report_lab *lab, struct weft_arena *arena,
+                                 struct weft_arena scratch);
 
 WEFT_API_END
 

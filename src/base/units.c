@@ -245,6 +245,14 @@ const char *weft_show_bytes(char *buffer, double size_bytes)
     return show(buffer, size_bytes, units);
 }
 
+const char *weft_show_watts(char *buffer, double power_watts)
+{
+    static const struct unit units[] = {
+        {"MW", 1e6}, {"kW", 1e3}, {"W", 1}, {"mW", 1e-3}, {NULL, 0},
+    };
+    return show(buffer, power_watts, units);
+}
+
 const char *weft_show_usd(char *buffer, double price_usd)
 {
     char digits[WEFT_UNIT_TEXT];

@@ -10,6 +10,7 @@
 #include "weft/cluster.h"
 #include "weft/fabric.h"
 #include "weft/model.h"
+#include "weft/report.h"
 #include "weft/request.h"
 #include "weft/request/parameter.h"
 #include "weft/request/simulate.h"
@@ -76,6 +77,7 @@ struct cli_memory {
 struct cli {
     const struct cli_verb *verb;
     const char *program; // "weft plan", for messages
+    const char *command; // as it was typed
     struct cli_wanted wanted;
     bool json;
     enum cli_form form;   // of the tables
@@ -186,6 +188,12 @@ void cli_say(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Whether a file of that name could be written, asked before the work so that its result is not
 // lost; NULL: yes. Fails with INPUT. cli_parse asks for --output.
 bool cli_can_write(struct cli *cli, const char *path) WEFT_MUST_USE;
+
+// The command as a shell would read it again. O(characters).
+const char *cli_command(const struct cli *cli, int argc, char **argv, struct weft_arena *arena);
+// What a page says of where it came from: the command, and the date of SOURCE_DATE_EPOCH. Fails
+// with INPUT where that is no number.
+bool cli_origin(struct weft_report_origin *origin, struct cli *cli) WEFT_MUST_USE;
 
 // Seconds since the program started its work.
 double cli_elapsed_s(const struct cli *cli);

@@ -176,6 +176,7 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
         return false;
     }
     cli->started_s = cli_elapsed_s(cli);
+    cli->command = cli_command(cli, argc, argv, &cli->arena); // argp will sort the words
     const struct argp own = {.options = verb->options, .parser = verb->parser};
     struct argp_child children[CHILDREN_MAX] = {{NULL, 0, NULL, 0}};
     list_children(children, &own, verb);

@@ -6,6 +6,7 @@
 // searched together with the fabric.
 
 #include "weft/plan.h"
+#include "weft/report.h"
 #include "weft/request/parameter.h"
 #include "weft/request/strategy.h"
 
@@ -20,6 +21,7 @@ struct weft_plan_request {
     enum weft_plan_collectives collectives;
     enum weft_sim_engine last_engine; // that evaluates the search's last candidates
     bool report;                      // the result has a page, too
+    struct weft_report_origin origin; // that the page states
     // Of a model alone.
     struct weft_plan_request_model {
         bool given; // something of this was asked for

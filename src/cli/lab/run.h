@@ -75,6 +75,7 @@ struct lab_run {
     struct lab_run_limits limits;
     struct lab_run_faults faults;
     struct lab_run_change change;
+    struct weft_report_origin origin; // of the page
 
     struct weft_plan plan;
     struct weft_taskgraph graph;                            // the plan's job

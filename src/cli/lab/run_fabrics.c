@@ -278,6 +278,8 @@ static bool write_page(struct lab_run *run)
     const char *slash = strrchr(run->plan_path, '/');
     const struct weft_report_lab lab = {
         .title = slash != NULL ? slash + 1 : run->plan_path,
+        .cluster = run->plan.cluster.name,
+        .origin = run->origin,
         .congestion = run->congestion,
         .iterations = run->iterations,
         .rate_ratio = run->experiments[0].rate_ratio,
@@ -287,14 +289,16 @@ static bool write_page(struct lab_run *run)
         .event_count = event_count,
         .events = events,
     };
-    const char *page = weft_report_lab_html(&lab, &cli->scratch);
+    const char *page = weft_report_lab_html(&lab, &cli->arena, cli->scratch);
     return weft_file_save(run->report_path, page, strlen(page), &cli->error);
 }
 
 bool lab_run_all(struct lab_run *run)
 {
     struct cli *cli = run->cli;
-    if ((run->report_path != NULL && !cli_can_write(cli, run->report_path)) || !load(run)) {
+    if ((run->report_path != NULL &&
+         (!cli_can_write(cli, run->report_path) || !cli_origin(&run->origin, cli))) ||
+        !load(run)) {
         return false;
     }
     weft_stop stop = cli_clock_start(cli, "running in the lab", 0);

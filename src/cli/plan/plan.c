@@ -425,6 +425,9 @@ static bool run(struct plan_input *input)
         return run_bought(input);
     }
     request->report = input->report_path != NULL;
+    if (request->report && !cli_origin(&request->origin, cli)) {
+        return false;
+    }
     struct weft_plan_result result;
     bool planned = weft_request_plan(&result, request, cli_environment(cli, cli_clock_watch(cli)));
     cli_clock_stop(cli);

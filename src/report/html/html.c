@@ -4,11 +4,14 @@
 //
 // One file that needs nothing else, for screens in light and dark and for paper. A section is
 // left out when the report has not what it shows. page.c holds the frame, strategy.c the
-// sections about a model's strategy.
+// sections about a model's strategy, ranks.c which server has which ranks. Bytes over links are
+// those of messages everywhere, without packets' headers, so that sums agree.
 
 #include "html.h"
 #include "report/svg/pictures.h"
 #include "report/svg/svg.h"
+
+#include <math.h>
 
 // A tile for each bound of the headline, with the plans that it holds for: a gap alone would be
 // taken for one to every plan.
@@ -16,6 +19,7 @@ static void add_bound_tiles(struct weft_text *text, const struct weft_plan *plan
                             struct weft_arena scratch)
 {
     char value[WEFT_UNIT_TEXT];
+    char gap[WEFT_UNIT_TEXT];
     char words[WEFT_BOUND_TEXT];
     char small[WEFT_BOUND_TEXT + 64];
     const struct weft_certificate *certificate = &plan->certificate;
@@ -25,7 +29,7 @@ static void add_bound_tiles(struct weft_text *text, const struct weft_plan *plan
     for (uint32_t i = 0; i < count; i++) {
         const struct weft_bound *bound = &certificate->bounds[order[i]];
         any_strategy = any_strategy || bound->any_strategy;
-        snprintf(small, sizeof small, "gap %.3g %%: %s%s", 100 * bound->gap_ratio,
+        snprintf(small, sizeof small, "gap %s: %s%s", html_percent(gap, bound->gap_ratio),
                  weft_bound_holds_for(words, bound),
                  plan->job != NULL && i + 1 == count && !any_strategy
                      ? "; none is proved for other strategies"
@@ -35,25 +39,73 @@ static void add_bound_tiles(struct weft_text *text, const struct weft_plan *plan
     }
 }
 
-static void add_tiles(struct weft_text *text, const struct weft_plan *plan,
+// Of a model: what it trains at, and how well accelerators are used.
+static void add_speed_tiles(struct weft_text *text, const struct weft_report *report)
+{
+    const struct weft_model *model = report->model;
+    const struct weft_plan *plan = report->plan;
+    if (model == NULL || !(plan->iteration_s > 0)) {
+        return;
+    }
+    char value[WEFT_UNIT_TEXT];
+    char small[96];
+    double samples = (double)model->batch / plan->iteration_s;
+    bool tokens = model->transformer != NULL && model->transformer->vocabulary > 0;
+    double length = tokens ? (double)model->transformer->sequence : 1;
+    snprintf(small, sizeof small, "%llu samples an iteration%s", (unsigned long long)model->batch,
+             tokens ? "" : "; samples are no tokens");
+    if (tokens) {
+        snprintf(small, sizeof small, "%s samples of %.0f tokens", html_count(value, samples),
+                 length);
+    }
+    html_tile(text, tokens ? "Tokens a second" : "Samples a second",
+              html_count(value, samples * length), small);
+    double used = plan->job != NULL ? plan->job->flops_utilization : 0;
+    if (used > 0) {
+        html_tile(text, "MFU", html_percent(value, used), "of the accelerators' peak FLOP/s");
+    }
+}
+
+// What the network costs and draws, and beside it the accelerators where their power is known.
+static void add_cost_tiles(struct weft_text *text, const struct weft_report *report)
+{
+    const struct weft_plan *plan = report->plan;
+    char value[WEFT_UNIT_TEXT];
+    char small[96];
+    snprintf(small, sizeof small, "%s a server",
+             weft_show_usd(value, plan->cost.total_usd / plan->cluster.server_count));
+    html_tile(text, "Network cost", weft_show_usd(value, plan->cost.total_usd), small);
+    const struct weft_accelerator *accelerator =
+        report->setting != NULL ? report->setting->cost.accelerator : NULL;
+    double watts = accelerator != NULL ? accelerator->watts : 0;
+    double count = (double)plan->cluster.server_count * plan->cluster.accelerators_per_server;
+    snprintf(small, sizeof small, "by the price book");
+    if (watts * count > 0) {
+        snprintf(small, sizeof small, "%.0f accelerators: %s", count,
+                 weft_show_watts(value, watts * count));
+    }
+    html_tile(text, "Network power", weft_show_watts(value, plan->cost.power_watts), small);
+}
+
+static void add_tiles(struct weft_text *text, const struct weft_report *report,
                       struct weft_arena scratch)
 {
+    const struct weft_plan *plan = report->plan;
     char value[WEFT_UNIT_TEXT];
     char small[96];
     weft_text_add(text, "<dl class=\"tiles\">\n");
+    add_speed_tiles(text, report);
+    add_cost_tiles(text, report);
     html_tile(text, "Iteration", weft_show_time(value, weft_picoseconds(plan->iteration_s)),
               "simulated");
     add_bound_tiles(text, plan, scratch);
-    snprintf(small, sizeof small, "%.4g kW", plan->cost.power_watts / 1000);
-    html_tile(text, "Network cost", weft_show_usd(value, plan->cost.total_usd), small);
-    snprintf(value, sizeof value, "%.4g", plan->topology.mean_hops);
-    snprintf(small, sizeof small, "%.4g for transfers; diameter %u", plan->demand_weighted_hops,
-             plan->topology.diameter);
-    html_tile(text, "Mean hops", value, small);
     snprintf(small, sizeof small, "mean %s", weft_show_bytes(value, plan->mean_link_load_bytes));
     html_tile(text, "Largest link load", weft_show_bytes(value, plan->max_link_load_bytes), small);
     snprintf(value, sizeof value, "%.3g", plan->bandwidth_tax_ratio);
     html_tile(text, "Bandwidth tax", value, "bytes sent for a byte asked");
+    snprintf(value, sizeof value, "%.4g", plan->topology.mean_hops);
+    snprintf(small, sizeof small, "mean of any two servers; at most %u", plan->topology.diameter);
+    html_tile(text, "Hops", value, small);
     weft_text_add(text, "</dl>\n");
 }
 
@@ -64,17 +116,35 @@ static void add_header(struct weft_text *text, const struct weft_report *report,
     char rate[WEFT_UNIT_TEXT];
     weft_text_add(text, "<header>\n<p class=\"muted\">Weft plan</p>\n<h1>");
     weft_text_add_escaped(text, report->title);
-    weft_text_add(text, "</h1>\n<p>");
+    weft_text_add(text, " on ");
     weft_text_add_escaped(text, plan->cluster.name);
     weft_text_add(text,
-                  ": %u servers with %u ports of %s each. Method <b>%s</b>, %s rings, seed "
+                  "</h1>\n<p>%u servers with %u ports of %s each. Method <b>%s</b>, %s rings, seed "
                   "%llu.</p>\n",
                   plan->cluster.server_count, plan->cluster.degree,
                   weft_show_rate(rate, plan->cluster.rate_Bps),
                   plan->method == WEFT_TOPOLOGY_WEFT ? "weft" : "topoopt",
                   plan->topology.simplex ? "one-way" : "two-way", (unsigned long long)plan->seed);
-    add_tiles(text, plan, scratch);
+    html_origin(text, report->model != NULL ? "Model" : "Job", report->title, plan->cluster.name,
+                &report->origin);
+    add_tiles(text, report, scratch);
     weft_text_add(text, "</header>\n");
+}
+
+// Bytes of messages over each link: the engine counts headers, too, and the rest of the page does
+// not.
+static const double *payload_of(const struct weft_report *report, struct weft_arena *arena)
+{
+    const struct weft_sim_options *sim = &report->plan->sim;
+    uint32_t count = report->plan->network.fabric.link_count;
+    double *bytes = WEFT_NEW(arena, double, (size_t)count + 1);
+    double share = sim->packet_bytes > sim->header_bytes
+                       ? 1 - (double)sim->header_bytes / sim->packet_bytes
+                       : 1;
+    for (uint32_t l = 0; l < count; l++) {
+        bytes[l] = report->result->link_bytes[l] * share;
+    }
+    return bytes;
 }
 
 static void add_fabric(struct weft_text *text, const struct weft_report *report,
@@ -84,38 +154,39 @@ static void add_fabric(struct weft_text *text, const struct weft_report *report,
         text, "Fabric",
         "Servers on a circle, in the order of the first ring where it visits all of them. "
         "Each ring of a group of collectives has a color; links that no ring uses are dashed.");
-    weft_text_add(text, "<figure>\n");
-    picture_fabric(text, report->plan, false, scratch);
+    html_figure(text, "fabric");
+    const double *link_bytes = report->result != NULL ? payload_of(report, &scratch) : NULL;
+    picture_fabric(text, report->plan, link_bytes, false, scratch);
     const struct weft_topology *topology = &report->plan->topology;
-    weft_text_add(text,
-                  "<figcaption>%u of %u interfaces a server carry rings. %u planes, each a "
-                  "permutation of the servers, so that %u optical switches or patch panels wire "
-                  "it.</figcaption>\n</figure>\n</section>\n",
-                  topology->allreduce_degree, topology->degree, topology->degree, topology->degree);
+    char caption[256];
+    snprintf(caption, sizeof caption,
+             "%u of %u interfaces a server carry rings. %u planes, each a permutation of the "
+             "servers, so that %u optical switches or patch panels wire it.",
+             topology->allreduce_degree, topology->degree, topology->degree, topology->degree);
+    html_figure_end(text, caption);
+    weft_text_add(text, "</section>\n");
 }
 
 static void add_bounds_table(struct weft_text *text, const struct weft_certificate *certificate)
 {
     char seconds[WEFT_UNIT_TEXT];
+    char gap[WEFT_UNIT_TEXT];
     char words[WEFT_BOUND_TEXT];
-    weft_text_add(text, "<div class=\"wide\"><table><tr><th>bound<th class=\"r\">time"
-                        "<th class=\"r\">gap<th>holds for<th>why</tr>\n");
+    html_table(text, "Lower bounds on the iteration; the strongest stands out",
+               "bound|>time|>gap|holds for|why");
     for (uint32_t i = 0; i < certificate->bound_count; i++) {
         const struct weft_bound *bound = &certificate->bounds[i];
-        weft_text_add(text, "<tr%s><td>", i == certificate->binding ? " class=\"on\"" : "");
+        weft_text_add(text, "<tr%s><th scope=\"row\">",
+                      i == certificate->binding ? " class=\"on\"" : "");
         weft_text_add_escaped(text, bound->name);
-        weft_text_add(text, "<td class=\"r\">%s<td class=\"r\">",
-                      weft_show_time(seconds, weft_picoseconds(bound->seconds)));
-        if (bound->seconds > 0) {
-            weft_text_add(text, "%.3g %%", 100 * bound->gap_ratio);
-        } else {
-            weft_text_add(text, "-");
-        }
+        weft_text_add(text, "<td class=\"r\">%s<td class=\"r\">%s",
+                      weft_show_time(seconds, weft_picoseconds(bound->seconds)),
+                      bound->seconds > 0 ? html_percent(gap, bound->gap_ratio) : "-");
         weft_text_add(text, "<td>%s<td>", weft_bound_holds_for(words, bound));
         weft_text_add_escaped(text, bound->reason);
         weft_text_add(text, "</tr>\n");
     }
-    weft_text_add(text, "</table></div>\n");
+    html_table_end(text);
 }
 
 static void add_certificate(struct weft_text *text, const struct weft_report *report)
@@ -125,11 +196,11 @@ static void add_certificate(struct weft_text *text, const struct weft_report *re
         text, "Certificate",
         "No plan that a bound holds for can be faster than it; plans of other classes may be. "
         "Balanced collectives are those whose members all send and receive alike, as on a ring. "
-        "The dark bar is the largest for this strategy and every direct fabric; the pale bars hold "
-        "for this fabric only.");
-    weft_text_add(text, "<figure>\n");
+        "The blue bar is the largest for this strategy and every direct fabric; those in outline "
+        "hold for this fabric only. The axis begins where the bars differ.");
+    html_figure(text, "");
     picture_certificate(text, &plan->certificate, plan->iteration_s);
-    weft_text_add(text, "</figure>\n");
+    html_figure_end(text, NULL);
     add_bounds_table(text, &plan->certificate);
     weft_text_add(text, "</section>\n");
 }
@@ -139,7 +210,7 @@ static void add_comparison_row(struct weft_text *text, const struct weft_compari
                                bool owners)
 {
     char buffer[WEFT_UNIT_TEXT];
-    weft_text_add(text, "<tr><td>");
+    weft_text_add(text, "<tr><th scope=\"row\">");
     weft_text_add_escaped(text, row->name);
     if (row->why_not != NULL) {
         weft_text_add(text, "<td colspan=\"%u\">not here: ", owners ? 9 : 8);
@@ -151,7 +222,7 @@ static void add_comparison_row(struct weft_text *text, const struct weft_compari
                   weft_show_time(buffer, weft_picoseconds(row->iteration_s)));
     weft_text_add(text, "<td class=\"r\">%.3f", row->ratio_to_ideal);
     weft_text_add(text, "<td class=\"r\">%s", weft_show_usd(buffer, row->cost_usd));
-    weft_text_add(text, "<td class=\"r\">%.4g kW", row->power_watts / 1000);
+    weft_text_add(text, "<td class=\"r\">%s", weft_show_watts(buffer, row->power_watts));
     weft_text_add(text, "<td class=\"r\">%s", weft_show_rate(buffer, row->port_rate_Bps));
     weft_text_add(text, "<td class=\"r\">%.3f", row->bandwidth_tax_ratio);
     weft_text_add(text, "<td class=\"r\">%.3f / %u", row->mean_hops, row->max_hops);
@@ -187,18 +258,18 @@ static void add_comparison(struct weft_text *text, const struct weft_report *rep
               "cluster's price book."
             : "The same iteration on the fabrics a buyer would otherwise choose, with what "
               "each costs by the cluster's price book.");
-    weft_text_add(text, "<figure>\n");
+    html_figure(text, "");
     picture_comparison(text, report->comparisons, report->comparison_count);
-    weft_text_add(text,
-                  "</figure>\n<div class=\"wide\"><table><tr><th>fabric<th "
-                  "class=\"r\">iteration<th class=\"r\">to ideal<th class=\"r\">cost<th "
-                  "class=\"r\">power<th class=\"r\">port<th class=\"r\">tax<th class=\"r\">"
-                  "hops mean / max<th class=\"r\">link load mean / max%s</tr>\n",
-                  owners ? "<th>strategy of" : "");
+    html_figure_end(text, NULL);
+    html_table(text, "Fabrics; hops of a byte and load of a cable as mean / largest",
+               owners
+                   ? "fabric|>iteration|>to ideal|>cost|>power|>port|>tax|>hops|>load|strategy of"
+                   : "fabric|>iteration|>to ideal|>cost|>power|>port|>tax|>hops|>load");
     for (uint32_t i = 0; i < report->comparison_count; i++) {
         add_comparison_row(text, &report->comparisons[i], owners);
     }
-    weft_text_add(text, "</table></div>\n<p class=\"muted\">Price book: ");
+    html_table_end(text);
+    weft_text_add(text, "<p class=\"muted\">Price book: ");
     weft_text_add_escaped(text, report->plan->cluster.prices.source);
     weft_text_add(text, ".</p>\n</section>\n");
 }
@@ -215,18 +286,22 @@ static void add_simulation(struct weft_text *text, const struct weft_report *rep
             text, "Timeline",
             "One iteration on every server: compute above, the network below. A mark is at "
             "least one column wide, so short tasks look longer than they are.");
-        weft_text_add(text, "<figure>\n");
+        html_figure(text, "timeline");
         picture_timeline(text, report->graph, result->task_start_ps[0], result->task_end_ps[0],
                          result->iteration_ps[0], scratch);
-        weft_text_add(text, "</figure>\n</section>\n");
+        picture_tasks(text, report->graph, result->task_start_ps[0], result->task_end_ps[0],
+                      result->iteration_ps[0], scratch);
+        html_figure_end(text, NULL);
+        weft_text_add(text, "</section>\n");
     }
     html_heading(
         text, "Link loads",
-        "How many links carry how much in one iteration, packet headers included. The nearer "
-        "all stand to the largest, the better the links are used.");
-    weft_text_add(text, "<figure>\n");
-    picture_loads(text, &report->plan->network.fabric, result->link_bytes, scratch);
-    weft_text_add(text, "</figure>\n</section>\n");
+        "How many links carry how much in one iteration. The nearer all stand to the largest, the "
+        "better the links are used.");
+    html_figure(text, "");
+    picture_loads(text, &report->plan->network.fabric, payload_of(report, &scratch), scratch);
+    html_figure_end(text, NULL);
+    weft_text_add(text, "</section>\n");
 }
 
 static void add_traffic(struct weft_text *text, const struct weft_report *report,
@@ -239,13 +314,16 @@ static void add_traffic(struct weft_text *text, const struct weft_report *report
     html_heading(text, "Traffic",
                  "What the iteration asks of the network. Transfers are fixed; a collective may "
                  "take any ring over its group, and is shown on those of this plan.");
-    weft_text_add(text, "<figure>\n");
+    html_figure(text, "zoom");
     picture_heat(text, traffic, &report->plan->topology.rings, false, scratch);
-    weft_text_add(text,
-                  "<figcaption>Collectives are %.3g %% of the bytes on the wire, in %u group%s."
-                  "</figcaption>\n</figure>\n</section>\n",
-                  100 * traffic->allreduce_share_ratio, traffic->group_count,
-                  traffic->group_count == 1 ? "" : "s");
+    char caption[128];
+    char share[WEFT_UNIT_TEXT];
+    snprintf(caption, sizeof caption,
+             "Collectives are %s of the bytes that are asked for, in %u group%s.",
+             html_percent(share, traffic->allreduce_share_ratio), traffic->group_count,
+             traffic->group_count == 1 ? "" : "s");
+    html_figure_end(text, caption);
+    weft_text_add(text, "</section>\n");
 }
 
 // Lists the first rings with their members; what is cut short says how much more there is.
@@ -256,13 +334,15 @@ static void add_rings_table(struct weft_text *text, const struct weft_plan *plan
         return;
     }
     html_heading(text, "Rings", "Each member sends to the next, and the last to the first.");
-    weft_text_add(text, "<div class=\"wide\"><table><tr><th class=\"r\">ring<th class=\"r\">group"
-                        "<th class=\"r\">share<th class=\"w\">members</tr>\n");
+    html_table(text, "Rings and their members in order", ">ring|>group|>share|<members");
+    char share[WEFT_UNIT_TEXT];
     uint32_t shown = set->ring_count < 24 ? set->ring_count : 24;
     for (uint32_t r = 0; r < shown; r++) {
         const struct weft_ring *ring = &set->rings[r];
-        weft_text_add(text, "<tr><td class=\"r\">%u<td class=\"r\">%u<td class=\"r\">%.3g %%<td>",
-                      r + 1, ring->group, 100 * ring->share_ratio);
+        weft_text_add(text,
+                      "<tr><th scope=\"row\" class=\"r\">%u<td class=\"r\">%u<td class=\"r\">"
+                      "%s<td>",
+                      r + 1, ring->group, html_percent(share, ring->share_ratio));
         uint32_t listed = ring->member_count <= 36 ? ring->member_count : 32;
         for (uint32_t i = 0; i < listed; i++) {
             weft_text_add(text, "%s%u", i == 0 ? "" : " ", ring->members[i]);
@@ -272,7 +352,7 @@ static void add_rings_table(struct weft_text *text, const struct weft_plan *plan
         }
         weft_text_add(text, "</tr>\n");
     }
-    weft_text_add(text, "</table></div>\n");
+    html_table_end(text);
     if (shown < set->ring_count) {
         weft_text_add(text, "<p class=\"muted\">%u further rings are in the plan's file.</p>\n",
                       set->ring_count - shown);
@@ -300,44 +380,61 @@ static void add_parts_table(struct weft_text *text, const struct weft_plan *plan
     char rate[WEFT_UNIT_TEXT];
     char each[WEFT_UNIT_TEXT];
     char total[WEFT_UNIT_TEXT];
+    char watts[WEFT_UNIT_TEXT];
+    char caption[160];
+    int length =
+        snprintf(caption, sizeof caption, "Parts at %s", weft_show_rate(rate, parts->rate_Bps));
+    if (fabs(parts->rate_Bps - plan->cluster.rate_Bps) > 1) {
+        snprintf(caption + length, sizeof caption - (size_t)length,
+                 ", of which a port gets %s from its server",
+                 weft_show_rate(rate, plan->cluster.rate_Bps));
+    }
     html_heading(text, "Parts", "What to buy, by the cluster's price book.");
-    weft_text_add(text,
-                  "<div class=\"wide\"><table><tr><th>part at %s<th class=\"r\">count<th "
-                  "class=\"r\">each<th class=\"r\">together<th class=\"r\">power</tr>\n",
-                  weft_show_rate(rate, parts->rate_Bps));
+    html_table(text, caption, "part|>count|>each|>together|>power");
     for (uint32_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         if (lines[i].count == 0) {
             continue;
         }
         double count = (double)lines[i].count;
-        weft_text_add(text,
-                      "<tr><td>%s<td class=\"r\">%llu<td class=\"r\">%s<td class=\"r\">%s<td "
-                      "class=\"r\">%.4g W</tr>\n",
-                      lines[i].name, (unsigned long long)lines[i].count,
-                      weft_show_usd(each, lines[i].each_usd),
-                      weft_show_usd(total, lines[i].each_usd * count), lines[i].each_watts * count);
+        weft_text_add(
+            text,
+            "<tr><th scope=\"row\">%s<td class=\"r\">%llu<td class=\"r\">%s<td "
+            "class=\"r\">%s<td class=\"r\">%s</tr>\n",
+            lines[i].name, (unsigned long long)lines[i].count,
+            weft_show_usd(each, lines[i].each_usd), weft_show_usd(total, lines[i].each_usd * count),
+            lines[i].each_watts > 0 ? weft_show_watts(watts, lines[i].each_watts * count) : "");
     }
-    weft_text_add(text, "</table></div>\n</section>\n");
+    weft_text_add(text,
+                  "<tr class=\"on\"><th scope=\"row\">together<td><td><td class=\"r\">%s<td "
+                  "class=\"r\">%s</tr>\n",
+                  weft_show_usd(total, plan->cost.total_usd),
+                  weft_show_watts(watts, plan->cost.power_watts));
+    html_table_end(text);
+    weft_text_add(text, "</section>\n");
 }
 
 const char *weft_report_html(const struct weft_report *report, struct weft_arena *arena,
                              struct weft_arena scratch)
 {
     struct weft_text text;
+    struct weft_text body;
+    struct weft_arena inner = weft_arena_split(&scratch); // holds the sections
     weft_text_init(&text, arena);
+    weft_text_init(&body, &inner);
     html_begin(&text, report->title, "Weft plan");
     add_header(&text, report, scratch);
-    html_strategy(&text, report, scratch);
-    html_memory(&text, report, scratch);
-    add_fabric(&text, report, scratch);
-    add_certificate(&text, report);
-    html_rounds(&text, report);
-    add_comparison(&text, report);
-    html_uses(&text, report, scratch);
-    add_simulation(&text, report, scratch);
-    add_traffic(&text, report, scratch);
-    add_rings_table(&text, report->plan);
-    add_parts_table(&text, report->plan);
-    html_end(&text);
+    html_strategy(&body, report, scratch);
+    html_memory(&body, report, scratch);
+    add_fabric(&body, report, scratch);
+    add_certificate(&body, report);
+    html_rounds(&body, report);
+    add_comparison(&body, report);
+    html_uses(&body, report, scratch);
+    add_simulation(&body, report, scratch);
+    add_traffic(&body, report, scratch);
+    html_ranks(&body, report);
+    add_rings_table(&body, report->plan);
+    add_parts_table(&body, report->plan);
+    html_end(&text, body.data);
     return text.data;
 }

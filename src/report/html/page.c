@@ -1,67 +1,156 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of a page and the pieces that all sections use: style, beginning, end, headings, tiles.
+// The frame of a page and the pieces that all sections use: head, contents, headings, tables.
 //
-// A page is one file that needs nothing else: the style stands inside, colors are variables that
-// change with the screen's light or dark scheme, and rules for print keep figures and rows whole.
+// A page is one file that needs nothing else: style (page.css) and script (page.js) stand inside,
+// and a policy forbids the browser to load anything. The contents are read off the sections, so
+// that none can lack. O(bytes).
 
 #include "html.h"
 #include "report/svg/svg.h"
 
-static const char page_style[] =
-    ":root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--muted:#57606a;--line:#dfe3e8;"
-    "--panel:#f6f8fa;--accent:#0072b2}"
-    "@media (prefers-color-scheme:dark){@media screen{:root{--bg:#0f1419;--fg:#e6edf3;"
-    "--muted:#9aa7b4;--line:#2b3138;--panel:#161c24;--accent:#3d9fdb}}}"
-    "*{box-sizing:border-box}"
-    "body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,-apple-system,"
-    "'Segoe UI',Roboto,'Noto Sans',sans-serif}"
-    "main{max-width:1060px;margin:0 auto;padding:2.5rem 1.5rem 4rem}"
-    "h1{font-size:1.9rem;line-height:1.2;margin:.2rem 0 .4rem;overflow-wrap:anywhere}"
-    "h2{font-size:1.25rem;margin:3rem 0 .3rem;padding-top:1.2rem;border-top:1px solid var(--line)}"
-    "p{margin:.3rem 0 1rem;max-width:46rem}.muted,figcaption{color:var(--muted)}"
-    "figure{margin:1rem 0}figcaption{font-size:.875rem;max-width:46rem}"
-    "svg{display:block;width:100%;height:auto}"
-    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.3rem,1fr));gap:.75rem;"
-    "margin:1.6rem 0 0;padding:0}"
-    ".tiles div{background:var(--panel);border:1px solid var(--line);border-radius:8px;"
-    "padding:.7rem .9rem}"
-    ".tiles dt{font-size:.8rem;color:var(--muted)}"
-    ".tiles dd{margin:0;font-size:1.3rem;font-weight:600;font-variant-numeric:tabular-nums}"
-    ".tiles small{display:block;font-size:.8rem;font-weight:400;color:var(--muted)}"
-    ".wide{overflow-x:auto}"
-    "table{border-collapse:collapse;width:100%;font-size:.875rem;margin:1rem 0;"
-    "font-variant-numeric:tabular-nums}"
-    "th,td{padding:.35rem .8rem .35rem 0;border-bottom:1px solid var(--line);text-align:left;"
-    "vertical-align:top}th{color:var(--muted);font-weight:500;white-space:nowrap}"
-    ".r{text-align:right;white-space:nowrap}tr.on td{font-weight:600}.w{width:100%}"
-    "@media print{body{font-size:11pt}main{max-width:none;padding:0}"
-    "h2{break-after:avoid}figure,tr,.tiles{break-inside:avoid}.wide{overflow:visible}}";
+#include <math.h>
+#include <string.h>
 
 void html_begin(struct weft_text *text, const char *title, const char *what)
 {
-    weft_text_add(text, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-                        "<title>");
+    weft_text_add(text,
+                  "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                  "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+                  "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+                  "<title>");
     weft_text_add_escaped(text, title);
-    weft_text_add(text, ": %s</title>\n<style>%s\n", what, page_style);
+    weft_text_add(text, ": %s</title>\n<style>%s\n", what, html_style);
     svg_add_style(text);
     weft_text_add(text, "</style>\n</head>\n<body>\n<main>\n");
 }
 
-void html_end(struct weft_text *text)
+#define SECTION "<section id=\""
+#define TITLE "\">\n<h2>"
+
+// Names in pages are escaped, so that nobody else writes what is looked for.
+static void add_contents(struct weft_text *text, const char *body)
 {
-    weft_text_add(text,
-                  "<footer class=\"muted\"><p>Written by weft %s.</p></footer>\n</main>\n"
-                  "</body>\n</html>\n",
-                  WEFT_VERSION);
+    weft_text_add(text, "<nav aria-label=\"Contents\"><ul>\n");
+    for (const char *at = strstr(body, SECTION); at != NULL; at = strstr(at, SECTION)) {
+        at += strlen(SECTION);
+        int id = (int)strcspn(at, "\"");
+        const char *title = at + id + strlen(TITLE);
+        int length = (int)strcspn(title, "<");
+        weft_text_add(text, "<li><a href=\"#%.*s\">%.*s</a></li>\n", id, at, length, title);
+    }
+    weft_text_add(text, "</ul></nav>\n");
 }
 
+void html_end(struct weft_text *text, const char *body)
+{
+    add_contents(text, body);
+    weft_text_add(text,
+                  "%s<footer class=\"muted\"><p>Written by weft %s.</p></footer>\n</main>\n"
+                  "<script>\n%s</script>\n</body>\n</html>\n",
+                  body, WEFT_VERSION, html_script);
+}
+
+static void add_origin(struct weft_text *text, const char *name, const char *value)
+{
+    bool code = value != NULL && strcmp(name, "Command") == 0;
+    if (value != NULL) {
+        weft_text_add(text, "<dt>%s</dt><dd>%s", name, code ? "<code>" : "");
+        weft_text_add_escaped(text, value);
+        weft_text_add(text, "%s</dd>\n", code ? "</code>" : "");
+    }
+}
+
+void html_origin(struct weft_text *text, const char *kind, const char *title, const char *cluster,
+                 const struct weft_report_origin *origin)
+{
+    weft_text_add(text, "<dl class=\"origin\">\n");
+    add_origin(text, kind, title);
+    add_origin(text, "Cluster", cluster);
+    add_origin(text, "Date", origin->date);
+    add_origin(text, "Command", origin->command);
+    weft_text_add(text, "</dl>\n");
+}
+
+// A section's name in addresses is its title in small letters, other signs as '-'.
 void html_heading(struct weft_text *text, const char *title, const char *words)
 {
-    weft_text_add(text, "<section>\n<h2>%s</h2>\n<p class=\"muted\">%s</p>\n", title, words);
+    weft_text_add(text, SECTION);
+    for (const char *c = title; *c != '\0'; c++) {
+        bool upper = *c >= 'A' && *c <= 'Z';
+        bool plain = (*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9');
+        weft_text_add(text, "%c", upper ? *c - 'A' + 'a' : plain ? *c : '-');
+    }
+    weft_text_add(text, TITLE);
+    weft_text_add_escaped(text, title);
+    weft_text_add(text, "</h2>\n<p class=\"muted\">%s</p>\n", words);
 }
 
 void html_tile(struct weft_text *text, const char *name, const char *value, const char *small)
 {
     weft_text_add(text, "<div><dt>%s</dt><dd>%s<small>%s</small></dd></div>\n", name, value, small);
+}
+
+void html_figure(struct weft_text *text, const char *tools)
+{
+    weft_text_add(text, "<figure data-tools=\"%s\"><div class=\"scroll\">\n", tools);
+}
+
+void html_figure_end(struct weft_text *text, const char *caption)
+{
+    weft_text_add(text, "</div>");
+    if (caption != NULL) {
+        weft_text_add(text, "<figcaption>%s</figcaption>", caption);
+    }
+    weft_text_add(text, "</figure>\n");
+}
+
+void html_table(struct weft_text *text, const char *caption, const char *columns)
+{
+    weft_text_add(text,
+                  "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table>"
+                  "<caption>%s</caption>\n<tr>",
+                  caption, caption);
+    for (const char *at = columns; *at != '\0';) {
+        const char *kind = *at == '>' ? " class=\"r\"" : *at == '<' ? " class=\"w\"" : "";
+        at += *at == '>' || *at == '<';
+        int length = (int)strcspn(at, "|");
+        weft_text_add(text, "<th scope=\"col\"%s>%.*s</th>", kind, length, at);
+        at += length;
+        at += *at == '|';
+    }
+    weft_text_add(text, "</tr>\n");
+}
+
+void html_table_end(struct weft_text *text)
+{
+    weft_text_add(text, "</table></div>\n");
+}
+
+const char *html_percent(char *buffer, double ratio)
+{
+    double percent = 100 * ratio;
+    if (fabs(percent) < 999.5) {
+        snprintf(buffer, WEFT_UNIT_TEXT, fabs(percent) < 0.01 ? "%.1g %%" : "%.3g %%", percent);
+    } else {
+        snprintf(buffer, WEFT_UNIT_TEXT, "%.0f %%", percent);
+    }
+    return buffer;
+}
+
+const char *html_count(char *buffer, double count)
+{
+    static const char *const names[] = {"", " k", " M", " G", " T", " P", " E"};
+    if (count >= 1000 && count < 1e7) {
+        char dollars[WEFT_UNIT_TEXT];
+        snprintf(buffer, WEFT_UNIT_TEXT, "%s", weft_show_usd(dollars, count) + 1);
+        return buffer;
+    }
+    uint32_t i = 0;
+    while (count >= 999.95 && i + 1 < sizeof names / sizeof names[0]) {
+        count /= 1000;
+        i++;
+    }
+    snprintf(buffer, WEFT_UNIT_TEXT, "%.4g%s", count, names[i]);
+    return buffer;
 }

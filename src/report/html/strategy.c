@@ -13,19 +13,6 @@
 
 #define SPLITS_MAX 16u
 
-// A count with at most 4 digits: "41.04 G", "7.35 M", "512".
-static const char *show_count(char *buffer, double count)
-{
-    static const char *const names[] = {"", " k", " M", " G", " T", " P"};
-    uint32_t i = 0;
-    while (count >= 999.95 && i + 1 < sizeof names / sizeof names[0]) {
-        count /= 1000;
-        i++;
-    }
-    snprintf(buffer, WEFT_UNIT_TEXT, "%.4g%s", count, names[i]);
-    return buffer;
-}
-
 // ---- per operator ----
 
 // Operators that are divided alike.
@@ -93,19 +80,18 @@ static void add_splits(struct weft_text *text, const struct weft_report *report,
         WEFT_NEW(&scratch, struct split, (size_t)report->model->operator_count + 1);
     uint32_t count = find_splits(splits, report, scratch);
     uint32_t shown = count < SPLITS_MAX ? count : SPLITS_MAX;
-    weft_text_add(text, "<div class=\"wide\"><table><tr><th class=\"r\">operators<th>what<th "
-                        "class=\"r\">sample parts<th class=\"r\">parameter parts<th "
-                        "class=\"r\">servers each<th class=\"r\">parameters</tr>\n");
+    html_table(text, "Operators by how they are divided",
+               ">operators|what|>sample parts|>parameter parts|>servers each|>parameters");
     for (uint32_t i = 0; i < shown; i++) {
         char parameters[WEFT_UNIT_TEXT];
         weft_text_add(text,
-                      "<tr><td class=\"r\">%u<td>%s<td class=\"r\">%u<td class=\"r\">%u<td "
-                      "class=\"r\">%u<td class=\"r\">%s</tr>\n",
+                      "<tr><th scope=\"row\" class=\"r\">%u<td>%s<td class=\"r\">%u<td "
+                      "class=\"r\">%u<td class=\"r\">%u<td class=\"r\">%s</tr>\n",
                       splits[i].count, splits[i].tables ? "embedding tables" : "operators",
                       splits[i].sample_parts, splits[i].parameter_parts, splits[i].servers,
-                      show_count(parameters, (double)splits[i].parameters));
+                      html_count(parameters, (double)splits[i].parameters));
     }
-    weft_text_add(text, "</table></div>\n");
+    html_table_end(text);
     if (shown < count) {
         weft_text_add(text,
                       "<p class=\"muted\">%u further ways of dividing are in the plan's "
@@ -117,13 +103,11 @@ static void add_splits(struct weft_text *text, const struct weft_report *report,
 static void add_operators(struct weft_text *text, const struct weft_report *report,
                           struct weft_arena scratch)
 {
-    weft_text_add(text, "<figure>\n");
+    html_figure(text, "zoom");
     picture_operators(text, report->model, report->strategy, scratch);
-    weft_text_add(text,
-                  "<figcaption>A cell is a part of an operator on a server; the paler, the later "
-                  "its samples. Parts of one shade on one server need no transfer. A name with +n "
-                  "stands for so many further operators that are placed alike.</figcaption>\n"
-                  "</figure>\n");
+    html_figure_end(text, "A cell is a part of an operator on a server; the paler, the later its "
+                          "samples. Parts of one shade on one server need no transfer. A name "
+                          "with +n stands for so many further operators that are placed alike.");
     add_splits(text, report, scratch);
 }
 
@@ -166,15 +150,16 @@ static void add_hybrid(struct weft_text *text, const struct weft_report *report)
     snprintf(value, sizeof value, "%llu", (unsigned long long)hybrid->micro_batch);
     snprintf(small, sizeof small, "recomputed: %s", recompute_name(hybrid->recompute));
     html_tile(text, "Micro-batch", value, small);
-    weft_text_add(text, "</dl>\n<figure>\n");
+    weft_text_add(text, "</dl>\n");
+    html_figure(text, "");
     uint32_t per_server = cluster->accelerators_per_server;
     if (report->setting != NULL && report->setting->cost.accelerators_per_server > 0) {
         per_server = report->setting->cost.accelerators_per_server;
     }
     picture_hybrid(text, hybrid, per_server);
-    weft_text_add(text, "<figcaption>A block is a stage of a replica, a square one of its "
-                        "accelerators; a color is a server. 12:0–3 is server 12, accelerators 0 "
-                        "to 3; 12–13 are whole servers.</figcaption>\n</figure>\n");
+    html_figure_end(text, "A block is a stage of a replica, a square one of its accelerators; "
+                          "neighbors of one color are on one server. 12:0–3 is server 12, "
+                          "accelerators 0 to 3; 12–13 are whole servers.");
 }
 
 // ---- sections ----
@@ -194,8 +179,8 @@ void html_strategy(struct weft_text *text, const struct weft_report *report,
     weft_text_add_escaped(text, model->name);
     weft_text_add(text,
                   ": %s parameters, %sFLOP forward a sample, %llu samples an iteration.</p>\n",
-                  show_count(parameters, (double)model->parameters),
-                  show_count(flops, model->forward_flops), (unsigned long long)model->batch);
+                  html_count(parameters, (double)model->parameters),
+                  html_count(flops, model->forward_flops), (unsigned long long)model->batch);
     if (strategy->kind == WEFT_STRATEGY_HYBRID) {
         add_hybrid(text, report);
     } else {
@@ -216,18 +201,20 @@ void html_memory(struct weft_text *text, const struct weft_report *report,
         limit_bytes = report->setting->memory_limit_bytes;
     }
     html_heading(text, "Memory", "Of the fullest accelerator of each server.");
-    weft_text_add(text, "<figure>\n");
+    html_figure(text, "");
     picture_memory(text, strategy->memory, strategy->server_count, limit_bytes, scratch);
     char most[WEFT_UNIT_TEXT];
-    weft_text_add(text, "<figcaption>At most %s",
-                  weft_show_bytes(most, strategy->memory_max_bytes));
+    char share[WEFT_UNIT_TEXT];
+    char caption[128];
+    weft_show_bytes(most, strategy->memory_max_bytes);
     if (limit_bytes > 0) {
-        weft_text_add(text, ", %.3g %% of the limit",
-                      100 * strategy->memory_max_bytes / limit_bytes);
+        snprintf(caption, sizeof caption, "At most %s, %s of the limit.", most,
+                 html_percent(share, strategy->memory_max_bytes / limit_bytes));
     } else {
-        weft_text_add(text, "; no limit was set");
+        snprintf(caption, sizeof caption, "At most %s; no limit was set.", most);
     }
-    weft_text_add(text, ".</figcaption>\n</figure>\n</section>\n");
+    html_figure_end(text, caption);
+    weft_text_add(text, "</section>\n");
 }
 
 static void add_variants(struct weft_text *text, const struct weft_plan_job *job)
@@ -236,19 +223,20 @@ static void add_variants(struct weft_text *text, const struct weft_plan_job *job
         "strategy and topology in turns", "strategy searched, topology by the paper's method",
         "data parallelism, topology searched", "data parallelism, topology by the paper's method"};
     double both_s = job->variant_s[WEFT_COPLAN_BOTH];
-    weft_text_add(text, "<div class=\"wide\"><table><tr><th>what is searched<th "
-                        "class=\"r\">iteration<th class=\"r\">to both</tr>\n");
+    html_table(text, "What each part of the search comes to",
+               "what is searched|>iteration|>to both");
     for (uint32_t v = 0; v < WEFT_COPLAN_VARIANT_COUNT; v++) {
         char time[WEFT_UNIT_TEXT];
         if (!(job->variant_s[v] > 0)) {
             continue;
         }
-        weft_text_add(text, "<tr%s><td>%s<td class=\"r\">%s<td class=\"r\">%.3f</tr>\n",
+        weft_text_add(text,
+                      "<tr%s><th scope=\"row\">%s<td class=\"r\">%s<td class=\"r\">%.3f</tr>\n",
                       v == (uint32_t)job->variant ? " class=\"on\"" : "", words[v],
                       weft_show_time(time, weft_picoseconds(job->variant_s[v])),
                       both_s > 0 ? job->variant_s[v] / both_s : 0);
     }
-    weft_text_add(text, "</table></div>\n");
+    html_table_end(text);
 }
 
 void html_rounds(struct weft_text *text, const struct weft_report *report)
@@ -259,9 +247,9 @@ void html_rounds(struct weft_text *text, const struct weft_report *report)
     html_heading(text, "The loop",
                  "Each round searches strategies for the last network, then a network for the "
                  "best of them. A line is a start; the ring marks the best round.");
-    weft_text_add(text, "<figure>\n");
+    html_figure(text, "");
     picture_rounds(text, report->rounds, report->round_count);
-    weft_text_add(text, "</figure>\n");
+    html_figure_end(text, NULL);
     const struct weft_plan_job *job = report->plan->job;
     uint32_t variant_count = 0;
     for (uint32_t v = 0; job != NULL && v < WEFT_COPLAN_VARIANT_COUNT; v++) {
@@ -288,9 +276,11 @@ void html_uses(struct weft_text *text, const struct weft_report *report, struct 
                  "Above, the chain of tasks that the iteration had to wait for, by kind. Below, "
                  "what each server does: a server waits when its device is free while bytes are "
                  "on their way to it, or a collective that it takes part in runs.");
-    weft_text_add(text, "<figure>\n");
+    html_figure(text, "");
     picture_path(text, &breakdown);
-    weft_text_add(text, "</figure>\n<figure>\n");
+    html_figure_end(text, NULL);
+    html_figure(text, "");
     picture_uses(text, &breakdown, report->graph->server_count, result->iteration_ps[0], scratch);
-    weft_text_add(text, "</figure>\n</section>\n");
+    html_figure_end(text, NULL);
+    weft_text_add(text, "</section>\n");
 }

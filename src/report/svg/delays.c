@@ -77,7 +77,7 @@ const char *weft_report_svg_delays(const struct weft_delay_curve *curve, struct 
               curve->rank_count);
     svg_label(&text, svg_at(RIGHT - 90, 22, SVG_END), "f0 b", "StragglAR");
     svg_label(&text, svg_at(RIGHT, 22, SVG_END), "f5 b", "ring");
-    svg_axis_x(&text, svg_field(LEFT, RIGHT, TOP, BOTTOM), scale.delay_high_s / unit.scale, "");
+    svg_axis_x(&text, svg_field(LEFT, RIGHT, TOP, BOTTOM), 0, scale.delay_high_s / unit.scale, "");
     svg_axis_y(&text, svg_field(LEFT, RIGHT, TOP, BOTTOM), 0, scale.time_high_s / unit.scale,
                unit.name);
     svg_label(&text, svg_at(RIGHT, BOTTOM + 34, SVG_END), "m", "delay of the late rank, %s",

@@ -3,7 +3,7 @@
 //
 // Servers stand in the order of the first ring that visits all of them, so that this ring is
 // the circle itself and the others show their jumps. Parallel cables are drawn side by side.
-// O(cables).
+// O(servers * (cables + links)).
 
 #include "cables.h"
 #include "pictures.h"
@@ -25,7 +25,8 @@ struct drawing {
     uint32_t *place; // of each server on the circle
     uint32_t *server_at;
     struct cable_list list;
-    uint32_t *color_of; // of each ring that has cables of its own: 0.., else WEFT_NONE
+    const double *link_bytes; // of an iteration; NULL = not known
+    uint32_t *color_of;       // of each ring that has cables of its own: 0.., else WEFT_NONE
 };
 
 // Servers stand in the order of the first ring where it has all of them, so that the outline of the
@@ -127,21 +128,69 @@ static void give_colors(struct drawing *drawing)
     }
 }
 
+// What crosses a link in one direction, beside what it could carry: " 12.3 MB to 5, busy 41 %".
+static int put_load(char *line, size_t size, const struct drawing *drawing, uint32_t from,
+                    uint32_t to)
+{
+    const struct weft_fabric *fabric = &drawing->plan->network.fabric;
+    uint32_t link = weft_fabric_find_link(fabric, from, to);
+    if (drawing->link_bytes == NULL || link == WEFT_NONE) {
+        return 0;
+    }
+    char bytes[WEFT_UNIT_TEXT];
+    double most = fabric->links[link].rate_Bps * drawing->plan->iteration_s;
+    int length =
+        snprintf(line, size, "\n%s to %u", weft_show_bytes(bytes, drawing->link_bytes[link]), to);
+    if (most > 0) {
+        length += snprintf(line + length, size - (size_t)length, ", %.0f %% of the iteration",
+                           100 * drawing->link_bytes[link] / most);
+    }
+    return length;
+}
+
+static void begin_cable(struct weft_text *text, const struct drawing *drawing,
+                        const struct cable *cable)
+{
+    char keys[64];
+    char ring[24] = "no ring";
+    char rate[WEFT_UNIT_TEXT];
+    char loads[160] = "";
+    const struct weft_fabric *fabric = &drawing->plan->network.fabric;
+    if (cable->ring != WEFT_NONE) {
+        snprintf(ring, sizeof ring, "ring %u", cable->ring + 1);
+    }
+    uint32_t link = weft_fabric_find_link(fabric, cable->from, cable->to);
+    WEFT_ASSERT(link != WEFT_NONE);
+    int length = put_load(loads, sizeof loads, drawing, cable->from, cable->to);
+    if (cable->both) {
+        put_load(loads + length, sizeof loads - (size_t)length, drawing, cable->to, cable->from);
+    }
+    snprintf(keys, sizeof keys, "data-s=\"%u %u\" data-k=\"%s\"", cable->from, cable->to, ring);
+    svg_item_begin(text, keys, "%u %s %u: %s, %s%s%s", cable->from, cable->both ? "↔" : "→",
+                   cable->to, ring, weft_show_rate(rate, fabric->links[link].rate_Bps),
+                   cable->lanes > 1 ? " with the cables beside it" : "", loads);
+}
+
 static uint32_t add_cables_of(struct weft_text *text, const struct drawing *drawing, uint32_t color,
                               const char *classes, const char *style)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < drawing->list.count; i++) {
-        if (color_of(drawing, &drawing->list.cables[i]) != color) {
+        const struct cable *cable = &drawing->list.cables[i];
+        if (color_of(drawing, cable) != color) {
             continue;
         }
         if (count++ == 0) {
-            weft_text_add(text, "<path class=\"%s\" style=\"%s\" d=\"", classes, style);
+            weft_text_add(text, "<g class=\"%s\" style=\"%s\">\n", classes, style);
         }
-        add_chord(text, drawing, &drawing->list.cables[i]);
+        begin_cable(text, drawing, cable);
+        weft_text_add(text, "<path d=\"");
+        add_chord(text, drawing, cable);
+        weft_text_add(text, "\"/>");
+        svg_item_end(text);
     }
     if (count > 0) {
-        weft_text_add(text, "\"/>\n");
+        weft_text_add(text, "</g>\n");
     }
     return count;
 }
@@ -162,13 +211,41 @@ static void add_directions(struct weft_text *text, const struct drawing *drawing
         find_ends(drawing, cable, x, y);
         char color[16] = "fo";
         if (color_of(drawing, cable) < SVG_COLOR_COUNT) {
-            snprintf(color, sizeof color, "f%u", color_of(drawing, cable));
+            snprintf(color, sizeof color, "o%u", color_of(drawing, cable));
         }
         weft_text_add(text, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" class=\"%s\"/>\n",
                       x[0] + (x[1] - x[0]) * 0.75, y[0] + (y[1] - y[0]) * 0.75, color);
     }
 }
 
+// A server's cables, and what it sends and receives over all of them.
+static void begin_server(struct weft_text *text, const struct drawing *drawing, uint32_t server)
+{
+    const struct weft_fabric *fabric = &drawing->plan->network.fabric;
+    uint32_t cables = 0;
+    double sent = 0;
+    double received = 0;
+    for (uint32_t i = 0; i < drawing->list.count; i++) {
+        const struct cable *cable = &drawing->list.cables[i];
+        cables += cable->from == server || cable->to == server;
+    }
+    for (uint32_t l = 0; drawing->link_bytes != NULL && l < fabric->link_count; l++) {
+        sent += fabric->links[l].from == server ? drawing->link_bytes[l] : 0;
+        received += fabric->links[l].to == server ? drawing->link_bytes[l] : 0;
+    }
+    char keys[32];
+    char loads[96] = "";
+    char out[WEFT_UNIT_TEXT];
+    char in[WEFT_UNIT_TEXT];
+    if (drawing->link_bytes != NULL) {
+        snprintf(loads, sizeof loads, "\nsends %s, receives %s", weft_show_bytes(out, sent),
+                 weft_show_bytes(in, received));
+    }
+    snprintf(keys, sizeof keys, "data-s=\"%u\"", server);
+    svg_item_begin(text, keys, "server %u: %u cables%s", server, cables, loads);
+}
+
+// Servers stand in the text as on the circle: the page's script folds neighbors into groups.
 static void add_servers(struct weft_text *text, const struct drawing *drawing)
 {
     uint32_t n = drawing->server_count;
@@ -176,13 +253,16 @@ static void add_servers(struct weft_text *text, const struct drawing *drawing)
     uint32_t label_every = n <= 64 ? 1 : (n + 31) / 32;
     const char *label = n <= 16 ? "t b" : n <= 32 ? "t n" : n <= 64 ? "t nn" : "m n";
     weft_text_add(text, "<g class=\"%s\">\n", n <= 64 ? "p x" : "fo");
-    for (uint32_t s = 0; s < n; s++) {
+    for (uint32_t place = 0; place < n; place++) {
         double x = 0;
         double y = 0;
-        point(drawing, s, RADIUS, &x, &y);
-        weft_text_add(text, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"/>\n", x, y, size);
+        uint32_t server = drawing->server_at[place];
+        point(drawing, server, RADIUS, &x, &y);
+        begin_server(text, drawing, server);
+        weft_text_add(text, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"/>", x, y, size);
+        svg_item_end(text);
     }
-    weft_text_add(text, "</g>\n");
+    weft_text_add(text, "</g>\n<g pointer-events=\"none\">\n");
     for (uint32_t place = 0; place < n; place += label_every) {
         double x = 0;
         double y = 0;
@@ -190,6 +270,7 @@ static void add_servers(struct weft_text *text, const struct drawing *drawing)
         point(drawing, server, n <= 64 ? RADIUS : RADIUS + 16, &x, &y);
         svg_label(text, svg_at(x, y + (n <= 16 ? 4 : 3), SVG_MIDDLE), label, "%u", server);
     }
+    weft_text_add(text, "</g>\n");
 }
 
 // Lines of a legend: a stroke, then words.
@@ -223,7 +304,7 @@ static double add_ring_legend(struct weft_text *text, const struct drawing *draw
 {
     const struct weft_ring *of = &drawing->plan->topology.rings.rings[ring];
     char classes[16];
-    snprintf(classes, sizeof classes, "s%u", drawing->color_of[ring]);
+    snprintf(classes, sizeof classes, "q%u", drawing->color_of[ring]);
     legend_row(text, y, classes, "");
     add_ring_names(text, drawing, ring, y);
     svg_label(text, svg_at(LEGEND_X + 38, y + 15, SVG_START), "m n",
@@ -287,7 +368,7 @@ static void add_cables(struct weft_text *text, const struct drawing *drawing)
     uint32_t further = add_cables_of(text, drawing, FURTHER_RINGS, "so", stroke);
     for (uint32_t color = SVG_COLOR_COUNT; color-- > 0;) {
         char classes[16];
-        snprintf(classes, sizeof classes, "s%u", color);
+        snprintf(classes, sizeof classes, "q%u", color);
         bool outline = color == 0 && drawing->server_count > 64;
         counts[color] =
             add_cables_of(text, drawing, color, classes, outline ? "stroke-width:1.8" : stroke);
@@ -295,8 +376,8 @@ static void add_cables(struct weft_text *text, const struct drawing *drawing)
     add_legend(text, drawing, counts, further, others);
 }
 
-void picture_fabric(struct weft_text *text, const struct weft_plan *plan, bool alone,
-                    struct weft_arena scratch)
+void picture_fabric(struct weft_text *text, const struct weft_plan *plan, const double *link_bytes,
+                    bool alone, struct weft_arena scratch)
 {
     const struct weft_fabric *fabric = &plan->network.fabric;
     uint32_t n = fabric->server_count;
@@ -306,6 +387,7 @@ void picture_fabric(struct weft_text *text, const struct weft_plan *plan, bool a
         .place = WEFT_NEW(&scratch, uint32_t, n),
         .server_at = WEFT_NEW(&scratch, uint32_t, n),
         .list = cables_list(plan, &scratch),
+        .link_bytes = link_bytes,
         .color_of = WEFT_NEW(&scratch, uint32_t, plan->topology.rings.ring_count),
     };
     place_servers(&drawing);
@@ -324,6 +406,6 @@ const char *weft_report_svg_fabric(const struct weft_plan *plan, struct weft_are
 {
     struct weft_text text;
     weft_text_init(&text, arena);
-    picture_fabric(&text, plan, true, scratch);
+    picture_fabric(&text, plan, NULL, true, scratch);
     return text.data;
 }

@@ -190,7 +190,7 @@ const char *weft_report_svg_gantt(const struct weft_timetable *schedule,
     svg_label(&text, svg_at(LEFT, 22, SVG_START), "t l b", "%s: %u jobs on %u servers", title,
               schedule->job_count, servers);
     add_legend(&gantt);
-    svg_axis_x(&text, svg_field(LEFT, RIGHT, TOP, TOP + height), end_s / unit.scale, unit.name);
+    svg_axis_x(&text, svg_field(LEFT, RIGHT, TOP, TOP + height), 0, end_s / unit.scale, unit.name);
     double step = fmax(svg_step(servers, 8), 1);
     for (double v = 0; v < servers; v += step) {
         svg_label(&text, svg_at(LEFT - 8, TOP + gantt.row * (v + 0.5) + 4, SVG_END), "m", "%.0f",

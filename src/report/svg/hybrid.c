@@ -32,46 +32,37 @@ struct blocks {
     uint32_t across; // squares in a line
 };
 
-// The accelerator of a rank: mixed radix in the order of nesting, innermost first. A letter that
-// the order leaves out counts as outermost.
-static uint64_t accelerator_of(const struct weft_hybrid *hybrid, uint32_t d, uint32_t t, uint32_t p,
-                               uint32_t c)
+// Mixed radix in the order of nesting, innermost first. A letter that the order leaves out counts
+// as outermost.
+struct picture_strides picture_hybrid_strides(const struct weft_hybrid *hybrid)
 {
+    struct picture_strides strides;
+    const struct {
+        char letter;
+        uint32_t parts;
+        uint64_t *stride;
+    } axes[] = {{'t', hybrid->tp, &strides.tp},
+                {'c', hybrid->cp, &strides.cp},
+                {'d', hybrid->dp, &strides.dp},
+                {'p', hybrid->pp, &strides.pp}};
     char order[16];
     snprintf(order, sizeof order, "%.*s", (int)sizeof hybrid->order, hybrid->order);
-    static const char letters[] = "tcdp";
-    for (const char *letter = letters; *letter != '\0'; letter++) {
-        size_t length = strlen(order);
-        if (strchr(order, *letter) == NULL && length + 1 < sizeof order) {
-            order[length] = *letter;
-            order[length + 1] = '\0';
-        }
-    }
-    uint64_t accelerator = 0;
     uint64_t stride = 1;
     for (const char *letter = order; *letter != '\0'; letter++) {
-        switch (*letter) {
-        case 't':
-            accelerator += stride * t;
-            stride *= hybrid->tp;
-            break;
-        case 'c':
-            accelerator += stride * c;
-            stride *= hybrid->cp;
-            break;
-        case 'd':
-            accelerator += stride * d;
-            stride *= hybrid->dp;
-            break;
-        case 'p':
-            accelerator += stride * p;
-            stride *= hybrid->pp;
-            break;
-        default:
-            break;
+        for (uint32_t a = 0; a < 4; a++) {
+            if (axes[a].letter == *letter) {
+                *axes[a].stride = stride;
+                stride *= axes[a].parts;
+            }
         }
     }
-    return accelerator;
+    for (uint32_t a = 0; a < 4; a++) {
+        if (strchr(order, axes[a].letter) == NULL) {
+            *axes[a].stride = stride;
+            stride *= axes[a].parts;
+        }
+    }
+    return strides;
 }
 
 // "12:0-3" within a server, "12-13" across several.
@@ -100,28 +91,32 @@ static void add_block(struct weft_text *text, const struct blocks *blocks, uint3
     const struct weft_hybrid *hybrid = blocks->hybrid;
     uint32_t c = replica % hybrid->cp;
     uint32_t d = replica / hybrid->cp;
+    struct picture_strides strides = picture_hybrid_strides(hybrid);
     double x = LEFT + replica * blocks->width;
     double y = TOP + stage * blocks->height;
-    uint64_t first = UINT64_MAX;
-    uint64_t last = 0;
+    // The group's first and last accelerator: the axis of tensors is nested as a whole.
+    uint64_t first = strides.dp * d + strides.pp * stage + strides.cp * c;
+    uint64_t last = first + strides.tp * (hybrid->tp - 1);
+    char label[64];
+    name_block(label, sizeof label, blocks, first, last);
+    svg_item_begin(text, "", "replica %u, stage %u: %u accelerator%s, server:accelerator %s",
+                   replica, stage, hybrid->tp, hybrid->tp > 1 ? "s" : "", label);
     svg_rect(text, x, y, blocks->width - GAP, blocks->height - GAP, "p");
     for (uint32_t t = 0; t < hybrid->tp; t++) {
-        uint64_t accelerator = accelerator_of(hybrid, d, t, stage, c);
-        first = accelerator < first ? accelerator : first;
-        last = accelerator > last ? accelerator : last;
+        uint64_t accelerator =
+            strides.dp * d + strides.tp * t + strides.pp * stage + strides.cp * c;
         if (t < blocks->squares) {
             char color[8];
             // Neighbors on one server share a color.
             uint64_t server = accelerator / blocks->per_server;
-            snprintf(color, sizeof color, "f%u", (uint32_t)(server % SVG_COLOR_COUNT));
+            snprintf(color, sizeof color, "o%u", (uint32_t)(server % SVG_COLOR_COUNT));
             svg_rect(text, x + 5 + t % blocks->across * (blocks->side + 2),
                      y + 19 + t / blocks->across * (blocks->side + 2), blocks->side, blocks->side,
                      color);
         }
     }
-    char label[64];
-    name_block(label, sizeof label, blocks, first, last);
     svg_label(text, svg_at(x + 5, y + 13, SVG_START), "t n", "%s", label);
+    svg_item_end(text);
 }
 
 static void add_titles(struct weft_text *text, const struct blocks *blocks)

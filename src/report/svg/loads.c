@@ -17,13 +17,19 @@
 #define BOTTOM 296.0
 #define BINS 30u
 
-static void add_bars(struct weft_text *text, const uint32_t *counts, uint32_t largest)
+static void add_bars(struct weft_text *text, const uint32_t *counts, uint32_t largest, double high)
 {
     double width = (RIGHT - LEFT) / BINS;
     for (uint32_t b = 0; b < BINS; b++) {
         if (counts[b] > 0) {
             double height = (BOTTOM - TOP) * counts[b] / largest;
-            svg_rect(text, LEFT + b * width + 1, BOTTOM - height, width - 2, height, "f0");
+            char from[WEFT_UNIT_TEXT];
+            char to[WEFT_UNIT_TEXT];
+            svg_item_begin(text, "", "%u link%s of %s to %s", counts[b], counts[b] > 1 ? "s" : "",
+                           weft_show_bytes(from, high * b / BINS),
+                           weft_show_bytes(to, high * (b + 1) / BINS));
+            svg_rect(text, LEFT + b * width + 1, BOTTOM - height, width - 2, height, "h");
+            svg_item_end(text);
         }
     }
 }
@@ -80,8 +86,8 @@ void picture_loads(struct weft_text *text, const struct weft_fabric *fabric,
     char title[64];
     snprintf(title, sizeof title, "%s over a link in one iteration", unit.name);
     add_axis_y(text, largest);
-    svg_axis_x(text, svg_field(LEFT, RIGHT, BOTTOM, BOTTOM), high / unit.scale, title);
-    add_bars(text, counts, largest);
+    svg_axis_x(text, svg_field(LEFT, RIGHT, BOTTOM, BOTTOM), 0, high / unit.scale, title);
+    add_bars(text, counts, largest, high);
     double mean = sum / fabric->link_count;
     double mean_x = LEFT + (RIGHT - LEFT) * mean / high;
     add_mark(text, mean_x, TOP - 12, "mean", mean, mean / high > 0.5 ? SVG_END : SVG_START);

@@ -9,8 +9,9 @@
 
 #include "weft/report.h"
 
-void picture_fabric(struct weft_text *text, const struct weft_plan *plan, bool alone,
-                    struct weft_arena scratch);
+// `link_bytes` of an iteration, NULL = not known.
+void picture_fabric(struct weft_text *text, const struct weft_plan *plan, const double *link_bytes,
+                    bool alone, struct weft_arena scratch);
 // Two maps of n*n bytes side by side; rings decide which servers an AllReduce joins.
 void picture_heat(struct weft_text *text, const struct weft_traffic *traffic,
                   const struct weft_ring_set *rings, bool alone, struct weft_arena scratch);
@@ -19,6 +20,10 @@ void picture_loads(struct weft_text *text, const struct weft_fabric *fabric,
 void picture_timeline(struct weft_text *text, const struct weft_taskgraph *graph,
                       const uint64_t *start_ps, const uint64_t *end_ps, uint64_t iteration_ps,
                       struct weft_arena scratch);
+// The same tasks as data for the page's script.
+void picture_tasks(struct weft_text *text, const struct weft_taskgraph *graph,
+                   const uint64_t *start_ps, const uint64_t *end_ps, uint64_t iteration_ps,
+                   struct weft_arena scratch);
 void picture_comparison(struct weft_text *text, const struct weft_comparison *rows,
                         uint32_t row_count);
 void picture_certificate(struct weft_text *text, const struct weft_certificate *certificate,
@@ -27,6 +32,11 @@ void picture_certificate(struct weft_text *text, const struct weft_certificate *
 // Placements of operators: servers down, operators across.
 void picture_operators(struct weft_text *text, const struct weft_model *model,
                        const struct weft_strategy *strategy, struct weft_arena scratch);
+// By how much the rank, which is the accelerator, grows with a step on each axis of parallelism.
+struct picture_strides {
+    uint64_t tp, cp, dp, pp;
+};
+struct picture_strides picture_hybrid_strides(const struct weft_hybrid *hybrid);
 // Ranks of a hybrid strategy on servers of so many accelerators.
 void picture_hybrid(struct weft_text *text, const struct weft_hybrid *hybrid, uint32_t per_server);
 // A column a server; limit 0 = none.

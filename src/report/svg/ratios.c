@@ -61,7 +61,7 @@ const char *weft_report_svg_ratios(const struct weft_ratio_chart *chart, struct 
         svg_rect(&text, x, 40, 11, 11, color_of(k, series));
         svg_label(&text, svg_at(x + 16, 50, SVG_START), "t", "%s", chart->series[k]);
     }
-    svg_axis_x(&text, svg_field(LEFT, RIGHT, TOP - 4, bottom), high, "");
+    svg_axis_x(&text, svg_field(LEFT, RIGHT, TOP - 4, bottom), 0, high, "");
     svg_label(&text, svg_at(RIGHT, bottom + 33, SVG_END), "m", "%s", chart->axis);
     for (uint32_t g = 0; g < groups; g++) {
         double y = TOP + g * (series * BAR + SPACE) + SPACE / 2;

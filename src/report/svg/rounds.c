@@ -55,15 +55,19 @@ static double y_of(const struct range *range, double value)
 static void add_start(struct weft_text *text, const struct weft_report_round *rounds,
                       uint32_t count, const struct range *range, uint32_t color)
 {
-    weft_text_add(text, "<path class=\"s%u\" stroke-width=\"2\" d=\"", color);
+    weft_text_add(text, "<path class=\"q%u\" stroke-width=\"2\" d=\"", color);
     for (uint32_t r = 0; r < count; r++) {
         weft_text_add(text, "%c%.1f %.1f", r == 0 ? 'M' : 'L', x_of(range, r),
                       y_of(range, rounds[r].iteration_s));
     }
     weft_text_add(text, "\"/>\n");
     for (uint32_t r = 0; r < count; r++) {
-        weft_text_add(text, "<circle class=\"f%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>\n", color,
+        char time[WEFT_UNIT_TEXT];
+        svg_item_begin(text, "", "start %u, round %u: %s", rounds[r].start + 1, r + 1,
+                       weft_show_time(time, weft_picoseconds(rounds[r].iteration_s)));
+        weft_text_add(text, "<circle class=\"o%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\"/>\n", color,
                       x_of(range, r), y_of(range, rounds[r].iteration_s));
+        svg_item_end(text);
     }
 }
 

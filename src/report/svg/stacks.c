@@ -25,9 +25,9 @@ struct stacks {
     const char *colors[SERIES_MAX];
     uint32_t series_count;
     uint32_t bar_count;
-    const double *values; // [bar][series], in units
-    double limit;         // a dashed line, in units; 0 = none
-    const char *limit_name;
+    const double *values;   // [bar][series], in units
+    double limit;           // a dashed line, in units; 0 = none
+    const char *limit_text; // "80 GB", in a unit of its own
 };
 
 static double total_of(const struct stacks *stacks, uint32_t bar)
@@ -59,6 +59,21 @@ static void add_legend(struct weft_text *text, const struct stacks *stacks)
     }
 }
 
+// What a column stands for, in figures.
+static void add_item(struct weft_text *text, const struct stacks *stacks, uint32_t bar)
+{
+    char line[320];
+    int length =
+        snprintf(line, sizeof line, "server %u: %.4g %s", bar, total_of(stacks, bar), stacks->unit);
+    for (uint32_t s = 0; s < stacks->series_count; s++) {
+        length +=
+            snprintf(line + length, sizeof line - (size_t)length, "\n%s %.4g %s", stacks->names[s],
+                     stacks->values[(size_t)bar * stacks->series_count + s], stacks->unit);
+        WEFT_ASSERT((size_t)length < sizeof line);
+    }
+    svg_item_begin(text, "", "%s", line);
+}
+
 // Draws the columns; with `step` servers to a column the fullest of them stands for all.
 static void add_columns(struct weft_text *text, const struct stacks *stacks, uint32_t step,
                         double high)
@@ -72,6 +87,7 @@ static void add_columns(struct weft_text *text, const struct stacks *stacks, uin
         uint32_t bar = fullest(stacks, c * step, to < stacks->bar_count ? to : stacks->bar_count);
         double x = LEFT + (c + 0.5) * slot - width / 2;
         double y = bottom;
+        add_item(text, stacks, bar);
         for (uint32_t s = 0; s < stacks->series_count; s++) {
             double value = stacks->values[(size_t)bar * stacks->series_count + s];
             double height = high > 0 ? HEIGHT * value / high : 0;
@@ -80,6 +96,7 @@ static void add_columns(struct weft_text *text, const struct stacks *stacks, uin
                 svg_rect(text, x, y, width, height, stacks->colors[s]);
             }
         }
+        svg_item_end(text);
         uint32_t every = (uint32_t)ceil(24 / slot);
         if (c % every == 0) {
             svg_label(text, svg_at(LEFT + (c + 0.5) * slot, bottom + 15, SVG_MIDDLE), "m n", "%u",
@@ -113,8 +130,7 @@ static void add_stacks(struct weft_text *text, const struct stacks *stacks)
                       LEFT, y, RIGHT);
     }
     if (stacks->limit > 0) {
-        svg_label(text, svg_at(RIGHT, 18, SVG_END), "ef b", "%s %.4g %s", stacks->limit_name,
-                  stacks->limit, stacks->unit);
+        svg_label(text, svg_at(RIGHT, 18, SVG_END), "ef b", "limit %s", stacks->limit_text);
     }
     svg_end(text);
 }
@@ -138,16 +154,17 @@ void picture_memory(struct weft_text *text, const struct weft_memory *memory, ui
             values[kinds * s + kind] = bytes[kind] / unit.scale;
         }
     }
+    char limit_text[WEFT_UNIT_TEXT];
     struct stacks stacks = {
         .name = "Memory of the fullest accelerator of each server",
         .unit = unit.name,
         .names = {"parameters", "gradients", "optimizer state", "activations", "libraries"},
-        .colors = {"f0", "f4", "f3", "f1", "f2"},
+        .colors = {"m0", "m1", "m2", "m3", "m4"},
         .series_count = (uint32_t)kinds,
         .bar_count = server_count,
         .values = values,
         .limit = limit_bytes / unit.scale,
-        .limit_name = "limit",
+        .limit_text = weft_show_bytes(limit_text, limit_bytes),
     };
     add_stacks(text, &stacks);
 }
@@ -165,7 +182,7 @@ void picture_uses(struct weft_text *text, const struct weft_breakdown *breakdown
         .name = "What each server does with the iteration",
         .unit = unit.name,
         .names = {"computes", "waits for transfers", "waits for collectives", "idle"},
-        .colors = {"f0", "f1", "f5", "fo"},
+        .colors = {"fc", "f1", "f5", "fo"},
         .series_count = WEFT_TIME_USE_COUNT,
         .bar_count = server_count,
         .values = values,
@@ -183,16 +200,19 @@ struct slice {
     uint32_t row;
 };
 
+// Shares that round to nothing are said as "< 0.1 %", since what is shown took some time.
+static void name_slice(struct slice *slice, const char *what, uint64_t time_ps)
+{
+    char time[WEFT_UNIT_TEXT];
+    char share[WEFT_UNIT_TEXT];
+    snprintf(share, sizeof share, "%.1f", 100 * slice->share);
+    snprintf(slice->label, sizeof slice->label, "%s %s (%s %%)", what,
+             weft_show_time(time, time_ps), slice->share < 0.0005 ? "< 0.1" : share);
+}
+
 // What the iteration waited for, without what it did not; returns the number of slices.
 static uint32_t cut_slices(struct slice *slices, const struct weft_breakdown *breakdown)
 {
-    static const char *const colors[WEFT_TASK_KIND_COUNT + 1] = {
-        [WEFT_TASK_FORWARD] = "f4",    [WEFT_TASK_BACKWARD] = "f0",
-        [WEFT_TASK_UPDATE] = "f2",     [WEFT_TASK_BARRIER] = "fo",
-        [WEFT_TASK_LOCAL] = "f2",      [WEFT_TASK_TRANSFER] = "f1",
-        [WEFT_TASK_ALLREDUCE] = "f5",  [WEFT_TASK_REDUCE_SCATTER] = "f6",
-        [WEFT_TASK_ALL_GATHER] = "f3", [WEFT_TASK_KIND_COUNT] = "fo",
-    };
     uint64_t total_ps = breakdown->path_gap_ps;
     for (uint32_t k = 0; k < WEFT_TASK_KIND_COUNT; k++) {
         total_ps += breakdown->path_ps[k];
@@ -207,12 +227,9 @@ static uint32_t cut_slices(struct slice *slices, const struct weft_breakdown *br
             continue;
         }
         struct slice *slice = &slices[count++];
-        char time[WEFT_UNIT_TEXT];
-        slice->color = colors[k];
+        slice->color = gap ? "fo" : svg_task_class((enum weft_task_kind)k);
         slice->share = (double)time_ps / (double)total_ps;
-        snprintf(slice->label, sizeof slice->label, "%s %s (%.1f %%)",
-                 gap ? "waiting" : weft_task_facts[k].name, weft_show_time(time, time_ps),
-                 100 * slice->share);
+        name_slice(slice, gap ? "waiting" : weft_task_facts[k].name, time_ps);
         double width = 36 + 6.6 * (double)strlen(slice->label);
         if (x + width > RIGHT) {
             x = LEFT;
@@ -236,7 +253,9 @@ void picture_path(struct weft_text *text, const struct weft_breakdown *breakdown
     for (uint32_t i = 0; i < count; i++) {
         const struct slice *slice = &slices[i];
         double y = 42 + ROW_HEIGHT * slice->row;
+        svg_item_begin(text, "", "%s", slice->label);
         svg_rect(text, x, 8, (RIGHT - LEFT) * slice->share, 22, slice->color);
+        svg_item_end(text);
         x += (RIGHT - LEFT) * slice->share;
         svg_rect(text, slice->label_x, y, 14, 12, slice->color);
         svg_label(text, svg_at(slice->label_x + 20, y + 10, SVG_START), "t", "%s", slice->label);

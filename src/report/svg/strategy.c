@@ -190,7 +190,7 @@ static void add_cells(struct weft_text *text, const struct panel *panel, uint32_
                 continue;
             }
             if (!open) {
-                weft_text_add(text, "<path class=\"f%u\" fill-opacity=\"%.2f\" d=\"", color,
+                weft_text_add(text, "<path class=\"o%u\" fill-opacity=\"%.2f\" d=\"", color,
                               1 - 0.55 * shade / SHADES);
                 open = true;
             }
@@ -327,19 +327,19 @@ static void add_legend(struct weft_text *text, const struct grid *grid)
     }
     double x = LEFT;
     if (whole) {
-        add_legend_entry(text, &x, "f0", false, "on all servers");
+        add_legend_entry(text, &x, "o0", false, "on all servers");
     }
     if (some) {
         for (uint32_t i = 0; i < 4; i++) {
             char color[8];
-            snprintf(color, sizeof color, "f%u", set_colors[i]);
+            snprintf(color, sizeof color, "o%u", set_colors[i]);
             svg_rect(text, x, 8, 14, 12, color);
             x += i < 3 ? 16 : 0;
         }
-        add_legend_entry(text, &x, "f4", false, "on some: a color for each set of servers");
+        add_legend_entry(text, &x, "o4", false, "on some: a color for each set of servers");
     }
     if (tables) {
-        add_legend_entry(text, &x, "f1", false, "embedding table");
+        add_legend_entry(text, &x, "o1", false, "embedding table");
     }
     if (hatched) {
         add_legend_entry(text, &x, "fo", true, "parameters divided");

@@ -6,15 +6,15 @@
 // vision tells apart; each has a light and a dark value, chosen by the reader's system. Classes
 // stand for colors, so that the pictures are the same inside a page and alone.
 
-#include "weft/base.h"
+#include "weft/workload.h"
 
-#define SVG_COLOR_COUNT 7u // classes f0..f6 (fill) and s0..s6 (stroke)
-// Class names by their use.
-#define SVG_FORWARD 4u
-#define SVG_BACKWARD 0u
-#define SVG_UPDATE 2u
-#define SVG_TRANSFER 1u
-#define SVG_COLLECTIVE 5u
+// A color has one meaning on a page. f0..f6 (fill) and s0..s6 (stroke) are kinds of tasks, o0..o6
+// and q0..q6 numbered things (a ring, a server, a start), m0..m4 uses of memory; h is this plan, fo
+// what it is held against or idle time, fc compute of any kind. Pictures that are files of their
+// own number with f and s.
+#define SVG_COLOR_COUNT 7u
+// The fill of a kind of task.
+const char *svg_task_class(enum weft_task_kind kind);
 
 // The rules of all classes, for a <style> element.
 void svg_add_style(struct weft_text *text);
@@ -34,6 +34,13 @@ static inline struct svg_place svg_at(double x, double y, enum svg_anchor anchor
 {
     return (struct svg_place){x, y, anchor};
 }
+// Something whose figures a reader may ask for: what is drawn until svg_item_end belongs to it. The
+// title is what a browser shows at the pointer; the script of a page shows it at once, and by
+// keyboard. `keys` are attributes that the script filters by, "" = none: data-s="3 7" for servers,
+// data-k="ring 1" for a kind.
+void svg_item_begin(struct weft_text *text, const char *keys, const char *format, ...)
+    WEFT_PRINTF(3, 4);
+void svg_item_end(struct weft_text *text);
 // A label; `classes` such as "t" (text), "m" (muted), "b" (bold).
 void svg_label(struct weft_text *text, struct svg_place at, const char *classes, const char *format,
                ...) WEFT_PRINTF(4, 5);
@@ -65,8 +72,9 @@ static inline struct svg_field svg_field(double left, double right, double top, 
 {
     return (struct svg_field){left, right, top, bottom};
 }
-// A horizontal axis from 0 to `high` along the bottom, grid lines up to the top, its title below.
-void svg_axis_x(struct weft_text *text, struct svg_field field, double high, const char *title);
+// A horizontal axis along the bottom, grid lines up to the top, its title below.
+void svg_axis_x(struct weft_text *text, struct svg_field field, double low, double high,
+                const char *title);
 // A vertical axis along the left, grid lines to the right, its title above.
 void svg_axis_y(struct weft_text *text, struct svg_field field, double low, double high,
                 const char *title);

@@ -9,6 +9,7 @@
 #include "svg.h"
 
 #include <math.h>
+#include <string.h>
 
 #define WIDTH 1000.0
 #define LEFT 56.0
@@ -16,17 +17,22 @@
 #define TOP 40.0
 #define COLUMNS 924u // one for each unit of the picture's width
 #define LANES_MAX 128u
-#define KINDS 5u
+#define KINDS 7u
 
-// Above the line of a lane stands compute, below it the network.
+// Above the line of a lane stands compute, below it the network. A color is a kind of task on the
+// whole page.
 static const struct {
     const char *name;
-    uint32_t color;
+    enum weft_task_kind kind; // of its color
     bool network;
 } kinds[KINDS] = {
-    {"forward", SVG_FORWARD, false},      {"backward", SVG_BACKWARD, false},
-    {"other compute", SVG_UPDATE, false}, {"collective", SVG_COLLECTIVE, true},
-    {"transfer", SVG_TRANSFER, true},
+    {"forward", WEFT_TASK_FORWARD, false},
+    {"backward", WEFT_TASK_BACKWARD, false},
+    {"other compute", WEFT_TASK_UPDATE, false},
+    {"AllReduce", WEFT_TASK_ALLREDUCE, true},
+    {"ReduceScatter", WEFT_TASK_REDUCE_SCATTER, true},
+    {"AllGather", WEFT_TASK_ALL_GATHER, true},
+    {"transfer", WEFT_TASK_TRANSFER, true},
 };
 
 struct timeline {
@@ -52,11 +58,13 @@ static uint32_t kind_of(enum weft_task_kind kind)
     case WEFT_TASK_LOCAL:
         return 2;
     case WEFT_TASK_ALLREDUCE:
-    case WEFT_TASK_REDUCE_SCATTER:
-    case WEFT_TASK_ALL_GATHER:
         return 3;
-    case WEFT_TASK_TRANSFER:
+    case WEFT_TASK_REDUCE_SCATTER:
         return 4;
+    case WEFT_TASK_ALL_GATHER:
+        return 5;
+    case WEFT_TASK_TRANSFER:
+        return 6;
     case WEFT_TASK_BARRIER:
     case WEFT_TASK_KIND_COUNT:
         break;
@@ -128,7 +136,7 @@ static void add_kind(struct weft_text *text, const struct timeline *timeline, ui
                 continue;
             }
             if (!open) {
-                weft_text_add(text, "<path class=\"f%u\" d=\"", kinds[kind].color);
+                weft_text_add(text, "<path class=\"%s\" d=\"", svg_task_class(kinds[kind].kind));
                 open = true;
             }
             weft_text_add(text, "M%g %.1fh%uv%.1fh-%uz", LEFT + column, y, end - column, part,
@@ -148,7 +156,7 @@ static void add_panel(struct weft_text *text, const struct timeline *timeline, d
     double bottom = top + timeline->lane_count * height;
     double iteration_s = weft_seconds(timeline->iteration_ps);
     struct svg_unit unit = svg_time_unit(iteration_s);
-    svg_axis_x(text, svg_field(LEFT, RIGHT, top, bottom), iteration_s / unit.scale, unit.name);
+    svg_axis_x(text, svg_field(LEFT, RIGHT, top, bottom), 0, iteration_s / unit.scale, unit.name);
     uint32_t every = (uint32_t)ceil(12 / height);
     for (uint32_t lane = 0; lane < timeline->lane_count; lane++) {
         double y = top + lane * height;
@@ -166,18 +174,24 @@ static void add_panel(struct weft_text *text, const struct timeline *timeline, d
                   top);
 }
 
-static void add_legend(struct weft_text *text, bool panels)
+// Only kinds that some task is of.
+static void add_legend(struct weft_text *text, const struct timeline *timeline, double bottom)
 {
+    bool has[KINDS + 1] = {false};
+    for (uint32_t t = 0; t < timeline->graph->task_count; t++) {
+        has[kind_of((enum weft_task_kind)timeline->graph->kind[t])] = true;
+    }
     double x = LEFT;
     for (uint32_t kind = 0; kind < KINDS; kind++) {
-        char color[8];
-        snprintf(color, sizeof color, "f%u", kinds[kind].color);
-        svg_rect(text, x, 8, 14, 12, color);
-        svg_label(text, svg_at(x + 20, 18, SVG_START), "t", "%s", kinds[kind].name);
-        x += 130;
+        if (has[kind]) {
+            svg_rect(text, x, 8, 14, 12, svg_task_class(kinds[kind].kind));
+            svg_label(text, svg_at(x + 20, 18, SVG_START), "t", "%s", kinds[kind].name);
+            x += 44 + 6.6 * (double)strlen(kinds[kind].name);
+        }
     }
-    svg_label(text, svg_at(RIGHT, 18, SVG_END), "m", "%s",
-              panels ? "upper panel: compute, lower: network" : "above: compute, below: network");
+    svg_label(text, svg_at(LEFT, bottom + 32, SVG_START), "m", "%s",
+              timeline->network_top > 0 ? "upper panel: compute, lower: network"
+                                        : "above: compute, below: network");
 }
 
 // Chooses how the lanes are laid out: at most LANES_MAX of them, and two panels, compute above
@@ -209,7 +223,7 @@ void picture_timeline(struct weft_text *text, const struct weft_taskgraph *graph
         bottom = timeline.network_top + lanes * timeline.lane_height;
     }
     svg_begin(text, WIDTH, bottom + 40, "Timeline of compute and communication", false);
-    add_legend(text, panels);
+    add_legend(text, &timeline, bottom);
     add_panel(text, &timeline, TOP);
     if (panels) {
         add_panel(text, &timeline, timeline.network_top);

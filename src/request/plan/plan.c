@@ -130,6 +130,7 @@ static bool fill_page(void *context)
                      drawing->environment)) {
         return false;
     }
+    drawing->report->origin = drawing->request->origin;
     weft_poll(); // what was left unfinished is no comparison
     *drawing->page = weft_report_html(drawing->report, base->arena, base->scratch);
     return true;
