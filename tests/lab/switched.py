@@ -58,6 +58,11 @@ def try_lab(weft, weft_run, cluster, asked, expected):
                "--iterations", "1", "--lanes", "4", "--collective", "ring", "--json")
     if done.returncode != 0 or not json.loads(done.stdout)["checked"]:
         wrong.append(f"weft-run: exit {done.returncode}: {done.stderr.strip()}")
+    # Mutation: the command runs outside of the server.
+    inside = run(weft, "lab", "exec", "1", "--name", NAME, "--", "sh", "-c", "exit 7")
+    shown = run(weft, "lab", "exec", "1", "--name", NAME, "--", "ip", "-br", "address")
+    if inside.returncode != 7 or "10.128.0.1/32" not in shown.stdout:
+        wrong.append(f"lab exec: exit {inside.returncode}: {shown.stdout} {shown.stderr}")
     refused = run(weft, "lab", "fail", "link", "0:0", "--name", NAME)
     if refused.returncode != 4 or "packet switches" not in refused.stderr:
         wrong.append(f"lab fail: exit {refused.returncode}: {refused.stderr.strip()}")
