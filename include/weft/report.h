@@ -109,12 +109,20 @@ enum weft_sweep_metric {
     WEFT_SWEEP_TIME, // of an iteration, on a logarithmic scale
     WEFT_SWEEP_TAX,
 };
-// Lines over rates or batches, one a fabric, as an SVG file: the fabrics that buyers weigh (the
-// ideal switch, Fat-trees, the expander, the rewired one, both methods'); tables have the others.
-// Panels and points stand in the order in which `comparisons` has them. O(rows).
+// What is drawn of them. Without all_fabrics the lines are those of the fabrics that buyers weigh
+// (the ideal switch, Fat-trees, the expander, the rewired one, both methods'), and tables have the
+// others; who names fabrics wants all of them.
+struct weft_sweep_view {
+    enum weft_sweep_axis axis;
+    enum weft_sweep_metric metric;
+    bool all_fabrics;
+};
+// Lines over rates or batches, one a fabric, as an SVG file. Lines that lie on each other take
+// turns along their length. Panels and points stand in the order in which `comparisons` has them.
+// O(rows * lines^2).
 const char *weft_report_svg_sweep(const struct weft_model_comparison *comparisons, uint32_t count,
-                                  enum weft_sweep_axis axis, enum weft_sweep_metric metric,
-                                  struct weft_arena *arena, struct weft_arena scratch);
+                                  const struct weft_sweep_view *view, struct weft_arena *arena,
+                                  struct weft_arena scratch);
 
 // ---- many jobs ----
 

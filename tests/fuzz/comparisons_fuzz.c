@@ -20,8 +20,9 @@ static void check_round_trip(const struct weft_model_comparison *comparisons, ui
     WEFT_ASSERT(weft_comparisons_read(&again, &again_count, text, strlen(text), &arena, &error));
     WEFT_ASSERT(again_count == count);
     WEFT_ASSERT(strcmp(text, weft_comparisons_write(again, count, &arena)) == 0);
-    const char *svg = weft_report_svg_sweep(comparisons, count, WEFT_SWEEP_RATE, WEFT_SWEEP_TIME,
-                                            &arena, scratch);
+    const char *svg = weft_report_svg_sweep(
+        comparisons, count, &(struct weft_sweep_view){WEFT_SWEEP_RATE, WEFT_SWEEP_TIME, false},
+        &arena, scratch);
     WEFT_ASSERT(strstr(svg, "</svg>") != NULL);
 }
 

@@ -302,6 +302,39 @@ static void bars_mark_what_binds_and_what_is_not_there(void **state)
     assert_non_null(strstr(page, "largest 2 MB"));
 }
 
+// Mutation: an axis from 0.
+static void the_axis_of_a_certificate_begins_where_bounds_differ(void **state)
+{
+    (void)state;
+    struct job *job = make_job(5, 2);
+    struct weft_bound bounds[] = {{.name = "a", .seconds = 0.0097, .reason = ""},
+                                  {.name = "b", .seconds = 0.0099, .reason = ""},
+                                  {.name = "c", .seconds = 0.002, .reason = ""}};
+    job->plan.certificate.bound_count = 3;
+    job->plan.certificate.bounds = bounds;
+    job->plan.certificate.binding = 1;
+    job->plan.iteration_s = 0.01;
+    const char *page = weft_report_html(&job->report, &arena, scratch);
+    assert_non_null(strstr(page, ">ms, not from 0<"));
+    assert_non_null(strstr(page, ">9.6<"));
+    assert_non_null(strstr(page, "2 ms (left of this)"));
+    bounds[1].seconds = 0.005; // half of the iteration: from 0
+    bounds[0].seconds = 0.004;
+    page = weft_report_html(&job->report, &arena, scratch);
+    assert_null(strstr(page, "not from 0"));
+}
+
+static void metrics_are_written_as_people_do(void **state)
+{
+    (void)state;
+    struct job *job = make_job(5, 2);
+    job->plan.cost = (struct weft_cost){1234567, 12800};
+    const char *page = weft_report_html(&job->report, &arena, scratch);
+    assert_int_equal(count_of(page, "12.8 kW"), 2); // at the head, and below all parts
+    assert_int_equal(count_of(page, "$1,234,567"), 2);
+    assert_null(strstr(page, "e+0"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +350,8 @@ int main(void)
         cmocka_unit_test(the_timeline_shows_tasks_where_they_ran),
         cmocka_unit_test(large_timelines_have_a_panel_each_for_compute_and_network),
         cmocka_unit_test(bars_mark_what_binds_and_what_is_not_there),
+        cmocka_unit_test(the_axis_of_a_certificate_begins_where_bounds_differ),
+        cmocka_unit_test(metrics_are_written_as_people_do),
     };
     return cmocka_run_group_tests_name("report", tests, open_arenas, tear_down);
 }

@@ -290,8 +290,9 @@ static void a_sweep_has_a_panel_for_each_model_and_degree(void **state)
     for (uint32_t c = 0; c < count; c++) {
         cells[c].batch = 1024;
     }
-    const char *svg =
-        weft_report_svg_sweep(cells, count, WEFT_SWEEP_RATE, WEFT_SWEEP_TIME, &arena, scratch);
+    const char *svg = weft_report_svg_sweep(
+        cells, count, &(struct weft_sweep_view){WEFT_SWEEP_RATE, WEFT_SWEEP_TIME, false}, &arena,
+        scratch);
     check_svg(svg, svg + strlen(svg));
     assert_int_equal(count_of(svg, "class=\"t b\">m"), 12);
     assert_int_equal(count_of(svg, "m0&lt;&amp;-128, d = 4<"), 1);
@@ -301,8 +302,31 @@ static void a_sweep_has_a_panel_for_each_model_and_degree(void **state)
     assert_int_equal(count_of(svg, "stroke-width=\"3\""), 13); // Weft's, and in the legend
     assert_null(strstr(svg, ">ring<"));
     assert_null(strstr(svg, ">ocs-reconfig<"));
-    assert_string_equal(svg, weft_report_svg_sweep(cells, count, WEFT_SWEEP_RATE, WEFT_SWEEP_TIME,
-                                                   &arena, scratch));
+    assert_string_equal(svg, weft_report_svg_sweep(
+                                 cells, count,
+                                 &(struct weft_sweep_view){WEFT_SWEEP_RATE, WEFT_SWEEP_TIME, false},
+                                 &arena, scratch));
+}
+
+// Mutations: without all_fabrics looked at; piles of one line only.
+static void a_sweep_shows_what_was_asked_and_hides_nothing(void **state)
+{
+    (void)state;
+    uint32_t count;
+    struct weft_model_comparison *cells = make_cells(&count);
+    const struct weft_sweep_view view = {WEFT_SWEEP_RATE, WEFT_SWEEP_TIME, true};
+    const char *svg = weft_report_svg_sweep(cells, 3, &view, &arena, scratch);
+    check_svg(svg, svg + strlen(svg));
+    assert_int_equal(count_of(svg, ">ring</text>"), 1);
+    assert_null(strstr(svg, "stroke-dashoffset"));
+    struct weft_comparison rows[3] = {cells[0].rows[0], cells[0].rows[0], cells[0].rows[0]};
+    rows[1].name = "topoopt";
+    rows[2].name = "weft";
+    cells[0].rows = rows;
+    cells[0].row_count = 3;
+    svg = weft_report_svg_sweep(cells, 1, &view, &arena, scratch);
+    assert_int_equal(count_of(svg, "stroke-dasharray=\"8 16\" stroke-dashoffset=\"-"), 3);
+    assert_int_equal(count_of(svg, "dashoffset=\"-16\""), 1);
 }
 
 static void a_sweep_over_batches_shows_the_tax(void **state)
@@ -313,13 +337,16 @@ static void a_sweep_over_batches_shows_the_tax(void **state)
     for (uint32_t c = 0; c < count; c++) {
         cells[c].rate_Bps = 12.5e9;
     }
-    const char *svg =
-        weft_report_svg_sweep(cells, 3, WEFT_SWEEP_BATCH, WEFT_SWEEP_TAX, &arena, scratch);
+    const char *svg = weft_report_svg_sweep(
+        cells, 3, &(struct weft_sweep_view){WEFT_SWEEP_BATCH, WEFT_SWEEP_TAX, false}, &arena,
+        scratch);
     check_svg(svg, svg + strlen(svg));
     assert_non_null(strstr(svg, "m0&lt;&amp;-128, d = 4, 100 Gbps"));
     assert_int_equal(count_of(svg, ">256<"), 1);
     assert_int_equal(count_of(svg, "<circle"), 3 * 6);
-    svg = weft_report_svg_sweep(cells, 0, WEFT_SWEEP_BATCH, WEFT_SWEEP_TIME, &arena, scratch);
+    svg = weft_report_svg_sweep(cells, 0,
+                                &(struct weft_sweep_view){WEFT_SWEEP_BATCH, WEFT_SWEEP_TIME, false},
+                                &arena, scratch);
     check_svg(svg, svg + strlen(svg));
 }
 
@@ -334,6 +361,7 @@ int main(void)
         cmocka_unit_test_setup(the_path_names_all_kinds_of_tasks, each_set_up),
         cmocka_unit_test_setup(the_loop_marks_its_best_round, each_set_up),
         cmocka_unit_test_setup(a_sweep_has_a_panel_for_each_model_and_degree, each_set_up),
+        cmocka_unit_test_setup(a_sweep_shows_what_was_asked_and_hides_nothing, each_set_up),
         cmocka_unit_test_setup(a_sweep_over_batches_shows_the_tax, each_set_up),
     };
     return cmocka_run_group_tests_name("report of strategies", tests, open_arenas, tear_down);

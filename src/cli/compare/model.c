@@ -284,8 +284,12 @@ static bool save_plot(const struct compare_options *input,
     if (path == NULL || count == 0) {
         return true;
     }
-    enum weft_sweep_axis axis = input->models.batch_count > 1 ? WEFT_SWEEP_BATCH : WEFT_SWEEP_RATE;
-    const char *svg = weft_report_svg_sweep(shown, count, axis, metric, &cli->arena, cli->scratch);
+    const struct weft_sweep_view view = {
+        .axis = input->models.batch_count > 1 ? WEFT_SWEEP_BATCH : WEFT_SWEEP_RATE,
+        .metric = metric,
+        .all_fabrics = input->models.fabric_count > 0,
+    };
+    const char *svg = weft_report_svg_sweep(shown, count, &view, &cli->arena, cli->scratch);
     return weft_file_save(path, svg, strlen(svg), &cli->error);
 }
 

@@ -52,8 +52,8 @@ static void add_speed_tiles(struct weft_text *text, const struct weft_report *re
     double samples = (double)model->batch / plan->iteration_s;
     bool tokens = model->transformer != NULL && model->transformer->vocabulary > 0;
     double length = tokens ? (double)model->transformer->sequence : 1;
-    snprintf(small, sizeof small, "%llu samples an iteration%s", (unsigned long long)model->batch,
-             tokens ? "" : "; samples are no tokens");
+    snprintf(small, sizeof small, "%s samples an iteration",
+             html_count(value, (double)model->batch));
     if (tokens) {
         snprintf(small, sizeof small, "%s samples of %.0f tokens", html_count(value, samples),
                  length);

@@ -27,7 +27,7 @@ struct row {
     const struct weft_report_phase *phase;
 };
 
-static const char *const series[] = {"o4", "o0", "h"};
+static const char *const series[] = {"o4", "o5", "h"};
 static const char *const series_names[] = {"flow engine", "packet engine", "measured"};
 
 static void add_row(struct weft_text *text, const struct row *row, double y, double high_s)

@@ -238,6 +238,7 @@
       groupOf.set(+node.dataset.s, g);
     });
     const layer = make("g");
+    const numbers = svg.querySelector("g[pointer-events]"); // of servers, under the groups
     svg.append(layer);
     const middle = nodes[Math.floor(nodes.length / 2)].querySelector("circle");
     const top = nodes[0].querySelector("circle");
@@ -253,6 +254,10 @@
       const run = s.every((v, i) => i === 0 || v === s[i - 1] + 1);
       return run ? s[0] + "\u2013" + s[s.length - 1] : s.join(", ");
     };
+    const short = (group) => {
+      const whole = name(group);
+      return whole.includes(",") ? group.servers[0] + "\u2026" : whole;
+    };
     function drawNode(group) {
       const [x, y] = spot(group, radius);
       const node = make("g", {class: "i group"});
@@ -260,9 +265,9 @@
         (group.open ? "click or Enter folds them" : "click or Enter opens them");
       node.setAttribute("aria-label", node.dataset.tip);
       const [lx, ly] = group.open ? spot(group, radius + 26) : [x, y];
-      node.append(make("circle", {cx: lx, cy: ly, r: group.open ? 8 : 19, class: "p x"}),
+      node.append(make("circle", {cx: lx, cy: ly, r: group.open ? 8 : 23, class: "p x"}),
         make("text", {x: lx, y: ly + 3.5, class: "t n", "text-anchor": "middle"},
-          group.open ? "\u2212" : group.servers[0] + "\u2026"));
+          group.open ? "\u2212" : short(group)));
       node.addEventListener("click", () => {
         group.open = !group.open;
         show();
@@ -271,15 +276,17 @@
     }
     function drawBundle(key, list) {
       const [a, b] = key.split(" ").map((g) => groups[g]);
-      const [x1, y1] = spot(a, radius - 19);
-      const [x2, y2] = spot(b, radius - 19);
+      const [x1, y1] = spot(a, radius);
+      const [x2, y2] = spot(b, radius);
+      const bend = (v, w, center) => center + ((v + w) / 2 - center) * 0.6;
       const bundle = make("g", {class: "i"});
       bundle.dataset.tip = "servers " + name(a) + " \u2194 " + name(b) + ": " + list.length +
         " cables";
       bundle.setAttribute("aria-label", bundle.dataset.tip);
       const inside = a === b;
       bundle.append(make("path", {class: "so", "stroke-width": Math.min(1 + list.length / 3, 9),
-        d: inside ? "" : "M" + x1 + " " + y1 + "Q" + cx + " " + cy + " " + x2 + " " + y2}));
+        d: inside ? "" : "M" + x1 + " " + y1 + "Q" + bend(x1, x2, cx) + " " + bend(y1, y2, cy) +
+          " " + x2 + " " + y2}));
       if (!inside) {
         layer.prepend(bundle);
       }
@@ -297,6 +304,7 @@
           bundles.set(key, (bundles.get(key) || []).concat(cable));
         }
       }
+      numbers.style.display = groups.every((group) => group.open) ? "" : "none";
       for (const node of nodes) {
         node.style.display = groups[groupOf.get(+node.dataset.s)].open ? "" : "none";
       }

@@ -174,13 +174,14 @@ void html_strategy(struct weft_text *text, const struct weft_report *report,
     }
     char parameters[WEFT_UNIT_TEXT];
     char flops[WEFT_UNIT_TEXT];
+    char samples[WEFT_UNIT_TEXT];
     html_heading(text, "Strategy", "How the model is divided, and which server holds what.");
     weft_text_add(text, "<p>");
     weft_text_add_escaped(text, model->name);
-    weft_text_add(text,
-                  ": %s parameters, %sFLOP forward a sample, %llu samples an iteration.</p>\n",
+    weft_text_add(text, ": %s parameters, %sFLOP forward a sample, %s samples an iteration.</p>\n",
                   html_count(parameters, (double)model->parameters),
-                  html_count(flops, model->forward_flops), (unsigned long long)model->batch);
+                  html_count(flops, model->forward_flops),
+                  html_count(samples, (double)model->batch));
     if (strategy->kind == WEFT_STRATEGY_HYBRID) {
         add_hybrid(text, report);
     } else {

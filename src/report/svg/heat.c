@@ -183,13 +183,14 @@ static void add_scale(struct weft_text *text, const struct heat *heat)
     double width = 26;
     svg_label(text, svg_at(LEFT, y - 8, SVG_START), "m", "bytes an iteration%s, logarithmic",
               heat->block > 1 ? " between blocks of servers" : " between two servers");
-    for (uint32_t level = 1; level <= LEVELS; level++) {
+    bool one = heat->high <= heat->low * (1 + 1e-9); // all that is not blank carries the same
+    for (uint32_t level = one ? LEVELS : 1; level <= LEVELS; level++) {
         weft_text_add(text,
                       "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"14\" class=\"h\" "
                       "fill-opacity=\"%.3f\"/>\n",
                       LEFT + (level - 1) * width, y, width, opacity_of(level));
     }
-    for (uint32_t edge = 0; edge <= LEVELS; edge += 4) {
+    for (uint32_t edge = one ? LEVELS : 0; edge <= LEVELS; edge += 4) {
         double bytes = heat->low * pow(heat->high / heat->low, (double)edge / LEVELS);
         svg_label(text,
                   svg_at(LEFT + edge * width, y + 30,

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define WIDTH 1000.0
-#define TOP 64.0
+#define TOP 64.0 // with a legend of two rows
 #define PANEL_HEIGHT 250.0
 #define PLOT_TOP 34.0 // within a panel
 #define PLOT_BOTTOM 202.0
@@ -20,24 +20,29 @@
 #define PLOT_MARGIN 14.0
 #define LEGEND_COLUMNS 4u
 
-// Which fabrics have a line, in the order of the legend, the most important drawn last.
-static const struct {
+struct line {
     const char *name;
     const char *color; // s and f of it are stroke and fill
     double width;
     const char *dashes;
-} lines[] = {
+};
+// Fabrics with a line of their own look, in the order of the legend, the most important drawn last.
+static const struct line known[] = {
     {"ideal", "o", 1.5, "5 4"},      {"fat-tree", "6", 1.5, ""}, {"oversubscribed", "1", 1.5, ""},
     {"cost-equivalent", "5", 2, ""}, {"expander", "2", 1.5, ""}, {"ocs-reconfig", "3", 1.5, ""},
     {"topoopt", "4", 2, ""},         {"weft", "0", 3, ""},
 };
-#define LINE_COUNT (sizeof lines / sizeof lines[0])
+#define KNOWN_COUNT (sizeof known / sizeof known[0])
+#define LINES_MAX (KNOWN_COUNT + WEFT_COMPARISON_ROWS_MAX)
 
 struct sweep {
     const struct weft_model_comparison *comparisons;
     uint32_t count;
     enum weft_sweep_axis axis;
     enum weft_sweep_metric metric;
+    struct line lines[LINES_MAX];
+    uint32_t line_count;
+    double top;         // of the panels
     uint32_t *panel_of; // of each comparison
     uint32_t panel_count;
     double *xs; // the distinct rates or batches of all, ascending
@@ -103,10 +108,36 @@ static double value_of(const struct sweep *sweep, uint32_t i, const char *name)
     return 0;
 }
 
+// Those that were asked for by name and are not among the known ones come first: thin, in the
+// colors that are left, and dashed, each in its way.
+static void find_lines(struct sweep *sweep, bool all)
+{
+    static const char *const dashes[] = {"2 3", "8 3", "8 3 2 3", "12 4"};
+    for (uint32_t i = 0; all && i < sweep->count; i++) {
+        for (uint32_t r = 0; r < sweep->comparisons[i].row_count; r++) {
+            const char *name = sweep->comparisons[i].rows[r].name;
+            bool there = sweep->line_count + KNOWN_COUNT >= LINES_MAX;
+            for (uint32_t l = 0; l < KNOWN_COUNT; l++) {
+                there = there || strcmp(known[l].name, name) == 0;
+            }
+            for (uint32_t l = 0; l < sweep->line_count; l++) {
+                there = there || strcmp(sweep->lines[l].name, name) == 0;
+            }
+            if (!there) {
+                static const char *const colors[] = {"3", "2", "5", "6", "1"};
+                uint32_t at = sweep->line_count++;
+                sweep->lines[at] = (struct line){name, colors[at % 5], 1.5, dashes[at / 5 % 4]};
+            }
+        }
+    }
+    memcpy(sweep->lines + sweep->line_count, known, sizeof known);
+    sweep->line_count += KNOWN_COUNT;
+}
+
 static bool shown_anywhere(const struct sweep *sweep, uint32_t line)
 {
     for (uint32_t i = 0; i < sweep->count; i++) {
-        if (value_of(sweep, i, lines[line].name) > 0) {
+        if (value_of(sweep, i, sweep->lines[line].name) > 0) {
             return true;
         }
     }
@@ -118,8 +149,8 @@ static void find_range(struct panel *panel, const struct sweep *sweep, uint32_t 
     double low = (double)INFINITY;
     double high = 0;
     for (uint32_t i = 0; i < sweep->count; i++) {
-        for (uint32_t l = 0; l < LINE_COUNT && sweep->panel_of[i] == index; l++) {
-            double value = value_of(sweep, i, lines[l].name);
+        for (uint32_t l = 0; l < sweep->line_count && sweep->panel_of[i] == index; l++) {
+            double value = value_of(sweep, i, sweep->lines[l].name);
             low = value > 0 ? fmin(low, value) : low;
             high = fmax(high, value);
         }
@@ -207,47 +238,91 @@ static void add_axes(struct weft_text *text, const struct panel *panel, const st
               sweep->axis == WEFT_SWEEP_RATE ? "Gbps a port" : "samples an iteration");
 }
 
+// The values of a line in a panel by their place on the axis; 0 where one lacks. Returns how many
+// there are.
+static uint32_t find_values(double *values, const struct sweep *sweep, uint32_t index,
+                            uint32_t line)
+{
+    uint32_t count = 0;
+    for (uint32_t at = 0; at < sweep->x_count; at++) {
+        values[at] = 0;
+        for (uint32_t i = 0; i < sweep->count; i++) {
+            if (sweep->panel_of[i] == index && sweep->xs[at] <= x_value(sweep, i) &&
+                sweep->xs[at] >= x_value(sweep, i)) {
+                values[at] = value_of(sweep, i, sweep->lines[line].name);
+            }
+        }
+        count += values[at] > 0;
+    }
+    return count;
+}
+
+// How many lines of a panel lie on each other, this one among them, and which of them it is.
+struct pile {
+    uint32_t count;
+    uint32_t at;
+};
+
+static struct pile find_pile(const struct sweep *sweep, const struct panel *panel, uint32_t index,
+                             uint32_t line, const double *values, struct weft_arena scratch)
+{
+    struct pile pile = {0, 0};
+    double *others = WEFT_NEW(&scratch, double, (size_t)sweep->x_count + 1);
+    for (uint32_t l = 0; l < sweep->line_count; l++) {
+        bool same = find_values(others, sweep, index, l) > 0;
+        for (uint32_t at = 0; at < sweep->x_count; at++) {
+            bool both = values[at] > 0 && others[at] > 0;
+            same = same &&
+                   (both ? fabs(y_of(panel, sweep, values[at]) - y_of(panel, sweep, others[at])) < 2
+                         : !(values[at] > 0) && !(others[at] > 0));
+        }
+        pile.at += same && l < line;
+        pile.count += same;
+    }
+    return pile;
+}
+
 // Draws the line of a fabric in a panel, broken where a value lacks, with a dot at each value.
+// Lines that lie on each other take turns along their length, so that none hides another.
 static void add_line(struct weft_text *text, const struct panel *panel, const struct sweep *sweep,
                      uint32_t index, uint32_t line, struct weft_arena scratch)
 {
-    uint32_t dots = 0;
-    bool open = false;
+    const struct line *look = &sweep->lines[line];
     uint32_t x_count = sweep->x_count;
     double *values = WEFT_NEW(&scratch, double, (size_t)x_count + 1);
-    for (uint32_t i = 0; i < sweep->count; i++) {
-        for (uint32_t at = 0; at < x_count && sweep->panel_of[i] == index; at++) {
-            if (sweep->xs[at] <= x_value(sweep, i) && sweep->xs[at] >= x_value(sweep, i)) {
-                values[at] = value_of(sweep, i, lines[line].name);
-            }
-        }
+    char turns[64];
+    if (find_values(values, sweep, index, line) == 0) {
+        return;
     }
+    const char *dashes = look->dashes[0] != '\0' ? look->dashes : "none";
+    struct pile pile = find_pile(sweep, panel, index, line, values, scratch);
+    if (pile.count > 1) {
+        snprintf(turns, sizeof turns, "8 %u\" stroke-dashoffset=\"-%u", 8 * (pile.count - 1),
+                 8 * pile.at);
+        dashes = turns;
+    }
+    svg_item_begin(text, "", "%s", look->name);
+    weft_text_add(text,
+                  "<path class=\"s%s\" stroke-width=\"%g\" stroke-dasharray=\"%s\" "
+                  "stroke-linejoin=\"round\" d=\"",
+                  look->color, look->width, dashes);
+    bool open = false;
     for (uint32_t at = 0; at < x_count; at++) {
         if (values[at] > 0) {
-            if (dots == 0) {
-                weft_text_add(text,
-                              "<path class=\"s%s\" stroke-width=\"%g\" stroke-dasharray=\"%s\" "
-                              "stroke-linejoin=\"round\" d=\"",
-                              lines[line].color, lines[line].width,
-                              lines[line].dashes[0] != '\0' ? lines[line].dashes : "none");
-            }
             weft_text_add(text, "%c%.1f %.1f", open ? 'L' : 'M', x_of(panel, sweep, at),
                           y_of(panel, sweep, values[at]));
-            dots++;
         }
         open = values[at] > 0;
-    }
-    if (dots == 0) {
-        return;
     }
     weft_text_add(text, "\"/>\n");
     for (uint32_t at = 0; at < x_count; at++) {
         if (values[at] > 0) {
             weft_text_add(text, "<circle class=\"f%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"/>\n",
-                          lines[line].color, x_of(panel, sweep, at), y_of(panel, sweep, values[at]),
-                          1.2 + lines[line].width * 0.9);
+                          look->color, x_of(panel, sweep, at), y_of(panel, sweep, values[at]),
+                          1.2 + look->width * 0.9);
         }
     }
+    svg_item_end(text);
 }
 
 static void add_panel(struct weft_text *text, const struct sweep *sweep, uint32_t index,
@@ -255,7 +330,7 @@ static void add_panel(struct weft_text *text, const struct sweep *sweep, uint32_
 {
     double width = WIDTH / columns;
     double x = index % columns * width;
-    double y = TOP + index / columns * PANEL_HEIGHT;
+    double y = sweep->top + index / columns * PANEL_HEIGHT;
     struct panel panel = {.left = x + PLOT_LEFT,
                           .right = x + width - PLOT_MARGIN,
                           .top = y + PLOT_TOP,
@@ -271,7 +346,7 @@ static void add_panel(struct weft_text *text, const struct sweep *sweep, uint32_
               cell->degree, sweep->axis == WEFT_SWEEP_BATCH ? ", " : "",
               sweep->axis == WEFT_SWEEP_BATCH ? weft_show_rate(rate, cell->rate_Bps) : "");
     add_axes(text, &panel, sweep);
-    for (uint32_t line = 0; line < LINE_COUNT; line++) {
+    for (uint32_t line = 0; line < sweep->line_count; line++) {
         add_line(text, &panel, sweep, index, line, scratch);
     }
 }
@@ -279,37 +354,45 @@ static void add_panel(struct weft_text *text, const struct sweep *sweep, uint32_
 static void add_legend(struct weft_text *text, const struct sweep *sweep)
 {
     uint32_t shown = 0;
-    for (uint32_t line = 0; line < LINE_COUNT; line++) {
+    for (uint32_t line = 0; line < sweep->line_count; line++) {
         if (!shown_anywhere(sweep, line)) {
             continue;
         }
+        const struct line *look = &sweep->lines[line];
         double x = PLOT_LEFT + shown % LEGEND_COLUMNS * 230.0;
         double y = 20 + shown / LEGEND_COLUMNS * 20.0;
         weft_text_add(text,
                       "<path class=\"s%s\" stroke-width=\"%g\" stroke-dasharray=\"%s\" "
                       "d=\"M%.1f %.1fh26\"/>\n",
-                      lines[line].color, lines[line].width,
-                      lines[line].dashes[0] != '\0' ? lines[line].dashes : "none", x, y - 4);
-        svg_label(text, svg_at(x + 34, y, SVG_START),
-                  strcmp(lines[line].name, "weft") == 0 ? "t b" : "t", "%s", lines[line].name);
+                      look->color, look->width, look->dashes[0] != '\0' ? look->dashes : "none", x,
+                      y - 4);
+        svg_label(text, svg_at(x + 34, y, SVG_START), strcmp(look->name, "weft") == 0 ? "t b" : "t",
+                  "%s", look->name);
         shown++;
     }
 }
 
 const char *weft_report_svg_sweep(const struct weft_model_comparison *comparisons, uint32_t count,
-                                  enum weft_sweep_axis axis, enum weft_sweep_metric metric,
-                                  struct weft_arena *arena, struct weft_arena scratch)
+                                  const struct weft_sweep_view *view, struct weft_arena *arena,
+                                  struct weft_arena scratch)
 {
     struct sweep sweep = {
-        .comparisons = comparisons, .count = count, .axis = axis, .metric = metric};
+        .comparisons = comparisons, .count = count, .axis = view->axis, .metric = view->metric};
+    find_lines(&sweep, view->all_fabrics);
     find_panels(&sweep, &scratch);
+    uint32_t legend_rows = 0;
+    for (uint32_t line = 0, shown = 0; line < sweep.line_count; line++) {
+        shown += shown_anywhere(&sweep, line);
+        legend_rows = (shown + LEGEND_COLUMNS - 1) / LEGEND_COLUMNS;
+    }
+    sweep.top = TOP + (legend_rows > 2 ? 20 * (legend_rows - 2) : 0);
     uint32_t columns = sweep.panel_count > 4 ? 4 : 2;
     uint32_t rows = (sweep.panel_count + columns - 1) / columns;
     struct weft_text text;
     weft_text_init(&text, arena);
-    svg_begin(&text, WIDTH, TOP + rows * PANEL_HEIGHT,
-              metric == WEFT_SWEEP_TIME ? "Iteration time of models over fabrics"
-                                        : "Bandwidth tax of models over fabrics",
+    svg_begin(&text, WIDTH, sweep.top + rows * PANEL_HEIGHT,
+              view->metric == WEFT_SWEEP_TIME ? "Iteration time of models over fabrics"
+                                              : "Bandwidth tax of models over fabrics",
               true);
     add_legend(&text, &sweep);
     for (uint32_t panel = 0; panel < sweep.panel_count; panel++) {
