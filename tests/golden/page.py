@@ -7,11 +7,11 @@ filters, groups that fold, contents, contrast, sizes of words, 390 and 1440 pixe
 no word on the console, nothing asked of a network, and all of it read without the script. With
 --show it leaves screenshots in the folder. Skips where there is no Chromium.
 
-Mutations that it found: a cable's title left out (hover), figuresAt without its row (task),
-`off` not looked at in refresh() (filter), `zoom` not kept (zoom), groups that begin open (fold),
-.scroll without overflow (390 pixels), --muted:#8a939c (contrast), console.log in page.js (console),
-an <img> of another host (network), the date of the clock (bytes), a table without its caption, the
-parts' total without patch panels (totals).
+Mutations that it found: titles of cables without figures (hover), figuresAt that finds no tasks
+(hover), refresh() that does not look at `off` (filter), zoom = 1 (zoom), groups that begin open
+(fold), .scroll without overflow (390 pixels), --muted:#8a939c (contrast), console.log in page.js
+(console), an <img> of another host (network), the clock's date (date), tables without captions
+(captions), another sum below the parts (totals).
 """
 
 import base64

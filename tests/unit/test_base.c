@@ -64,6 +64,8 @@ static void quantities_are_shown_shortly(void **state)
     assert_string_equal(weft_show_rate(buffer, 12.5e9), "100 Gbps");
     assert_string_equal(weft_show_usd(buffer, 1234567), "$1,234,567");
     assert_string_equal(weft_show_usd(buffer, 999), "$999");
+    assert_string_equal(weft_show_watts(buffer, 12800), "12.8 kW");
+    assert_string_equal(weft_show_watts(buffer, 3.5e6), "3.5 MW");
 }
 
 static void errors_are_one_line_and_wrap_outward(void **state)

@@ -8,7 +8,8 @@
 "use strict";
 (function () {
   const SVG = "http://www.w3.org/2000/svg";
-  const FOLD_FROM = 33; // lanes or servers, beyond which neighbors begin in groups
+  const LANES_MAX = 32; // and servers of a fabric: beyond, neighbors begin in groups
+  const NODES_MAX = 64;
   const GROUPS = 16;
 
   function make(tag, attributes, text) {
@@ -218,7 +219,7 @@
       state.off = off;
       refresh();
     });
-    if (nodes.length >= FOLD_FROM * 2) {
+    if (nodes.length > NODES_MAX) {
       state.folds = fold(tools, svg, nodes, cables, state);
       refresh();
     }
@@ -364,7 +365,7 @@
     function findRows() {
       const all = [...Array(data.servers).keys()].filter((s) => !state.wanted || state.wanted(s));
       const one = (s) => ({name: String(s), servers: new Set([s]), group: null});
-      if (all.length < FOLD_FROM) {
+      if (all.length <= LANES_MAX) {
         return all.map(one);
       }
       const size = Math.ceil(all.length / GROUPS);
