@@ -180,22 +180,24 @@ static void write_op(struct weft_text *text, const struct writing *writing,
     weft_text_add(text, "calc %" PRIu64 " cpu %u\n", (runtime_ps + 500) / 1000, cpu);
 }
 
-// Statements by rank, in the order in which they were made.
+// Statements by rank: first what it does, then what waits for what, each in the order in which they
+// were made. LogGOPSim's txt2bin takes a label only where it stood before.
 static const struct statement *sort_statements(const struct writing *writing, uint64_t *first,
                                                struct weft_arena *scratch)
 {
     uint32_t ranks = writing->graph->server_count;
     struct statement *sorted = WEFT_NEW_RAW(scratch, struct statement, writing->statement_count);
     for (uint64_t i = 0; i < writing->statement_count; i++) {
-        first[writing->statements[i].rank + 1]++;
+        first[2 * writing->statements[i].rank + writing->statements[i].waits + 1]++;
     }
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        first[rank + 1] += first[rank];
+    for (uint32_t part = 0; part < 2 * ranks; part++) {
+        first[part + 1] += first[part];
     }
     for (uint64_t i = 0; i < writing->statement_count; i++) {
-        sorted[first[writing->statements[i].rank]++] = writing->statements[i];
+        const struct statement *statement = &writing->statements[i];
+        sorted[first[2 * statement->rank + statement->waits]++] = *statement;
     }
-    return sorted; // first[r] is now where rank r ends
+    return sorted; // first[2 r + 1] is now where rank r ends
 }
 
 bool weft_goal_write(const char **text, const struct weft_taskgraph *graph,
@@ -217,7 +219,7 @@ bool weft_goal_write(const char **text, const struct weft_taskgraph *graph,
     for (uint32_t t = 0; t < graph->task_count; t++) {
         add_task(&writing, t);
     }
-    uint64_t *first = WEFT_NEW(&scratch, uint64_t, (size_t)graph->server_count + 1);
+    uint64_t *first = WEFT_NEW(&scratch, uint64_t, 2 * (size_t)graph->server_count + 1);
     const struct statement *sorted = sort_statements(&writing, first, &scratch);
     struct weft_text out;
     weft_text_init(&out, arena);
@@ -225,7 +227,7 @@ bool weft_goal_write(const char **text, const struct weft_taskgraph *graph,
     uint64_t i = 0;
     for (uint32_t rank = 0; rank < graph->server_count; rank++) {
         weft_text_add(&out, "\nrank %u {\n", rank);
-        for (; i < first[rank]; i++) {
+        for (; i < first[2 * rank + 1]; i++) {
             if (sorted[i].waits) {
                 weft_text_add(&out, "%c%u requires %c%u\n", letters[sorted[i].own.part],
                               sorted[i].own.number, letters[sorted[i].other.part],
