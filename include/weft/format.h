@@ -25,7 +25,9 @@
 #include "weft/format/plan.h"
 #include "weft/format/profile.h"
 #include "weft/format/records.h"
+#include "weft/format/simai.h"
 #include "weft/format/snapshot.h"
 #include "weft/format/sweep.h"
+#include "weft/format/topology_file.h"
 
 #endif

@@ -187,8 +187,8 @@ bool weft_request_reference(struct weft_network *network, struct weft_cluster *c
 bool weft_request_refuse_shape(const struct weft_request_fabric *request, const char *name,
                                struct weft_error *error) WEFT_MUST_USE;
 // Any fabric with routes: a reference fabric, "mesh:8x8", "hypercube:6", "full-mesh:8" with all
-// shortest paths, or a plan's file (with . or /) with the plan's routes. Of request->shape only the
-// seed counts.
+// shortest paths, or a file (with . or /): a plan with its routes, or another program's topology.
+// Of request->shape only the seed counts.
 bool weft_request_network(const struct weft_network **network,
                           const struct weft_request_fabric *request,
                           struct weft_request_environment *environment) WEFT_MUST_USE;
@@ -196,6 +196,15 @@ bool weft_request_network(const struct weft_network **network,
 bool weft_request_links(const struct weft_fabric **fabric,
                         const struct weft_request_fabric *request,
                         struct weft_request_environment *environment) WEFT_MUST_USE;
+
+// ---- topologies of other programs ----
+
+struct weft_topology_file;
+// A topology's file, with {rate} and {latency} where it has none. Notes what was assumed. Fails
+// with USAGE where a rate is missing and `rated`, or where one is given that the file brings.
+bool weft_request_topology_file(struct weft_topology_file *topology, const char *path,
+                                const struct weft_request_hardware *hardware, bool rated,
+                                struct weft_request_environment *environment) WEFT_MUST_USE;
 
 // ---- searches ----
 
@@ -286,6 +295,8 @@ struct weft_request_trace {
     const char *groups_path;                    // NULL = beside the trace, if there
     const struct weft_accelerator *accelerator; // what computes nodes that state no duration
     bool lenient; // dependencies on nodes that are not there are taken for done
+    uint32_t rank_count;   // of a SimAI workload; 0 = as its all_gpus says, else
+    uint32_t rank_default; // what the fabric has; 0 = nobody says
 };
 
 // A job, and what its file says beside the task graph.
@@ -306,7 +317,7 @@ struct weft_loaded_job {
 bool weft_request_load(struct weft_loaded_job *job, const char *path,
                        const struct weft_request_trace *trace,
                        struct weft_request_environment *environment) WEFT_MUST_USE;
-// Fails with USAGE where a trace's values come with a model.
+// Fails with USAGE where a trace's or workload's values come with a model.
 bool weft_request_refuse_trace(const struct weft_request_trace *trace, struct weft_error *error)
     WEFT_MUST_USE;
 // Whether the name is a matrix's or a schedule's: another simulator's load.

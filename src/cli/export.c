@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 
 #define KINDS                                                                                      \
-    "dot, svg, circuits-csv, circuits-json, ip-routes, fbuf, chakra, goal or slurm-topology"
+    "dot, svg, circuits-csv, circuits-json, ip-routes, fbuf, chakra, goal, slurm-topology, "       \
+    "topology-conf, infragraph or prometheus"
 
 // What the options say.
 struct export_input {
@@ -20,16 +21,18 @@ struct export_input {
     struct weft_export_request request;
 };
 
-enum { KEY_FORMAT = 1, KEY_SERVER, KEY_JOB, KEY_NODES, KEY_BLOCK };
+enum { KEY_FORMAT = 1, KEY_SERVER, KEY_JOB, KEY_NODES, KEY_BLOCK, KEY_STRICT };
 
 static const struct argp_option options[] = {
     {"format", KEY_FORMAT, "KIND", 0, KINDS, 0},
     {"as", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 0},
     {"server", KEY_SERVER, "I", 0, "ip-routes: the script of server I alone", 0},
     {"job", KEY_JOB, "FILE.fbuf", 0, "fbuf, chakra, goal: the job that was planned", 0},
+    {"strict", KEY_STRICT, NULL, 0,
+     "fbuf: only what TopoOpt's simulator reads, and the time that it will see", 0},
     {"nodes", KEY_NODES, "NAME", 0,
-     "slurm-topology: server 0 as Slurm calls it; others count on (node0)", 0},
-    {"block", KEY_BLOCK, "N", 0, "slurm-topology: servers of a block, where servers forward", 0},
+     "slurm-topology, topology-conf: server 0 as Slurm calls it; others count on (node0)", 0},
+    {"block", KEY_BLOCK, "N", 0, "the same: servers of a block, where servers forward", 0},
     {0},
 };
 
@@ -46,7 +49,11 @@ static const char doc[] =
     "                 PREFIX.<rank>.et and PREFIX.json, its process groups\n"
     "  goal           the job as a GOAL schedule, if it has transfers and no collectives\n"
     "  slurm-topology topology.yaml of Slurm 25.05: switches as a tree; servers that forward as\n"
-    "                 blocks of near ones. A fabric may stand here instead of a plan\n"
+    "                 blocks of near ones. A fabric may stand here instead of a plan, or a file\n"
+    "                 that weft simulate --topology takes\n"
+    "  topology-conf  the same as topology.conf\n"
+    "  infragraph     the fabric as an InfraGraph; likewise of a fabric or of such a file\n"
+    "  prometheus     the plan's figures as metrics, to compare with what is measured\n"
     "\n"
     "Examples:\n"
     "  $ weft export plan.json --format dot | dot -Tsvg -o plan.svg\n"
@@ -56,7 +63,8 @@ static const char doc[] =
     "  $ weft export plan.json --format fbuf --job job.fbuf -o planned.fbuf\n"
     "  $ weft export plan.json --format chakra --job job.fbuf -o traces/job\n"
     "  $ weft export plan.json --format slurm-topology --nodes gpu001 -o topology.yaml\n"
-    "  $ weft export fat-tree:64 --format slurm-topology --degree 4 --rate 100Gbps\n";
+    "  $ weft export fat-tree:64 --format slurm-topology\n"
+    "  $ weft export topology.yaml --format topology-conf -o topology.conf\n";
 
 static error_t parse_kind(struct export_input *input, const char *text)
 {
@@ -85,6 +93,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_count(input->cli, &input->request.server, "server", argument, 0, WEFT_NONE - 1);
     case KEY_JOB:
         return cli_take(input->cli, &input->request.job_path, argument, "--job");
+    case KEY_STRICT:
+        input->request.strict = true;
+        return 0;
     case KEY_NODES:
         input->request.first_node = argument;
         return 0;
@@ -175,7 +186,8 @@ int cli_export(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft export",
-        .arguments = "PLAN.json --format KIND\nFABRIC --format slurm-topology",
+        .arguments =
+            "PLAN.json --format KIND\nFABRIC --format slurm-topology|topology-conf|infragraph",
         .doc = doc,
         .options = options,
         .parser = parse,

@@ -7,9 +7,12 @@
 #include "weft/format.h"
 #include "weft/plan.h"
 #include "weft/report.h"
+#include "weft/request/packets.h"
 #include "weft/request/parameter.h"
 
 #include <string.h>
+
+#define ANY_RATE_BPS 12.5e9 // 100 Gbps, where no answer depends on it
 
 const char *weft_export_kind_name(enum weft_export_kind kind)
 {
@@ -23,6 +26,9 @@ const char *weft_export_kind_name(enum weft_export_kind kind)
         [WEFT_EXPORT_CHAKRA] = "chakra",
         [WEFT_EXPORT_GOAL] = "goal",
         [WEFT_EXPORT_SLURM_TOPOLOGY] = "slurm-topology",
+        [WEFT_EXPORT_TOPOLOGY_CONF] = "topology-conf",
+        [WEFT_EXPORT_INFRAGRAPH] = "infragraph",
+        [WEFT_EXPORT_PROMETHEUS] = "prometheus",
     };
     return names[kind];
 }
@@ -86,6 +92,47 @@ static bool find_job(const struct weft_taskgraph **graph, const struct weft_expo
     return true;
 }
 
+// What TopoOpt's simulator will see of a strict file: the file's own network and rings, played in
+// packets as the recorded runs were.
+static bool note_strict(const struct weft_fbuf *planned, uint32_t sizes_left_out,
+                        const struct weft_plan *plan, struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_network *network = WEFT_NEW(base->arena, struct weft_network, 1);
+    struct weft_sim_options options = weft_request_task_packets(base->seed);
+    struct weft_packet_options packet;
+    const struct weft_request_packets asked = {
+        .engine = {.given = true, .value = WEFT_ENGINE_PACKET}};
+    struct weft_sim_result result;
+    char seen[WEFT_UNIT_TEXT];
+    char wanted[WEFT_UNIT_TEXT];
+    uint32_t *servers = WEFT_NEW(base->arena, uint32_t, planned->graph.server_count);
+    for (uint32_t s = 0; s < planned->graph.server_count; s++) {
+        servers[s] = s;
+    }
+    if (!weft_fbuf_network(network, planned, 0, base->arena, base->scratch, base->error) ||
+        !weft_request_packets(&options, &packet, &asked, WEFT_LOAD_TASKGRAPH, base)) {
+        return false;
+    }
+    const struct weft_sim_job job = {&planned->graph, servers, network->rings};
+    weft_request_step_begin(environment, "simulating", 0);
+    bool played = weft_sim_run_jobs(&result, network, &job, 1, &options, base);
+    weft_request_step_end(environment);
+    if (!played) {
+        return false;
+    }
+    double seen_s = weft_seconds(result.end_ps);
+    weft_request_note(environment,
+                      "TopoOpt's simulator will take about %s an iteration, %.3g times the plan's "
+                      "%s%s",
+                      weft_show_time(seen, result.end_ps), seen_s / plan->iteration_s,
+                      weft_show_time(wanted, (uint64_t)(plan->iteration_s * 1e12)),
+                      sizes_left_out > 0 ? ": some rings have no words there, and their groups go "
+                                           "round in the order of their members"
+                                         : "");
+    return true;
+}
+
 // Writes the job with the plan's topology, routes and rings inside. TopoOpt's form knows circulant
 // rings, AllReduces and single paths alone; the rest stands in fields that only Weft reads, and
 // each such thing that occurs is noted.
@@ -101,8 +148,14 @@ static bool export_fbuf(struct weft_export_result *result,
         return false;
     }
     WEFT_ASSERT(graph != NULL);
-    if (!weft_export_fbuf(&planned, &sizes_left_out, plan, graph, base)) {
+    if (!(request->strict ? weft_export_fbuf_strict(&planned, &sizes_left_out, plan, graph, base)
+                          : weft_export_fbuf(&planned, &sizes_left_out, plan, graph, base))) {
         return weft_wrap(base->error, "%s", request->path);
+    }
+    if (request->strict) {
+        return note_strict(&planned, sizes_left_out, plan, environment) &&
+               weft_fbuf_write(&result->data, &result->length, &planned, base->arena, base->scratch,
+                               base->error);
     }
     if (planned.ring_word_count > 0) {
         weft_request_note(
@@ -184,23 +237,89 @@ static uint32_t block_size(const struct weft_fabric *fabric)
     return size;
 }
 
-// Writes Slurm's topology of a fabric or of a plan's fabric: a tree of its switches, or blocks of
-// near servers where the servers forward themselves.
+// Whether a fabric may stand in the place of the plan.
+static bool takes_fabric(enum weft_export_kind kind)
+{
+    return kind == WEFT_EXPORT_SLURM_TOPOLOGY || kind == WEFT_EXPORT_TOPOLOGY_CONF ||
+           kind == WEFT_EXPORT_INFRAGRAPH;
+}
+
+// A fabric to be written.
+struct exported {
+    const struct weft_fabric *fabric;
+    const char *const *names; // of servers; NULL = the file has none
+    bool has_blocks;          // a Slurm topology's first switches are blocks
+    uint32_t accelerators;    // of a server; 0 = nobody says
+};
+
+// The fabric of a plan, in words, or of another program's file. Who is near whom does not depend on
+// rates, so that none is asked for unless `rated`.
+static bool find_fabric(struct exported *exported, const struct weft_export_request *request,
+                        bool rated, struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_request_hardware hardware = request->hardware;
+    *exported = (struct exported){.names = NULL};
+    if (weft_file_is_topology(weft_file_kind_at(request->path))) {
+        struct weft_topology_file topology;
+        struct weft_fabric *built = WEFT_NEW(base->arena, struct weft_fabric, 1);
+        exported->fabric = built;
+        if (!weft_request_topology_file(&topology, request->path, &hardware, rated, environment)) {
+            return false;
+        }
+        bool named = topology.accelerators == 1 && topology.kind != WEFT_TOPOLOGY_TIERS &&
+                     topology.kind != WEFT_TOPOLOGY_HOSTS && request->first_node == NULL;
+        exported->names = named ? topology.names : NULL;
+        exported->has_blocks = topology.has_blocks;
+        exported->accelerators = topology.accelerators;
+        return weft_topology_file_servers(built, &topology, base) ||
+               weft_wrap(base->error, "%s", request->path);
+    }
+    if (!rated && !hardware.rate_given && hardware.cluster_path == NULL &&
+        !weft_request_names_plan(request->path)) {
+        hardware.rate_given = true;
+        hardware.rate_Bps = ANY_RATE_BPS;
+    }
+    const struct weft_request_fabric wanted = {
+        .specification = request->path, .hardware = &hardware, .shape = {.seed = base->seed}};
+    return weft_request_links(&exported->fabric, &wanted, environment);
+}
+
+// The sets of a nest's first level as blocks, as the file had them.
+static struct weft_blocks blocks_of(const struct weft_nest *nest, struct weft_arena *arena)
+{
+    uint32_t count = nest->set_count[0];
+    uint32_t *first = WEFT_NEW(arena, uint32_t, (size_t)count + 2);
+    uint32_t *servers = WEFT_NEW(arena, uint32_t, nest->server_count);
+    uint32_t size = WEFT_NONE;
+    for (uint32_t s = 0; s < nest->server_count; s++) {
+        first[nest->set_of[0][s] + 2]++;
+    }
+    for (uint32_t b = 0; b < count; b++) {
+        size = first[b + 2] < size ? first[b + 2] : size;
+        first[b + 2] += first[b + 1];
+    }
+    for (uint32_t s = 0; s < nest->server_count; s++) {
+        servers[first[nest->set_of[0][s] + 1]++] = s;
+    }
+    return (struct weft_blocks){count, size, first, servers, 0, 0};
+}
+
+// Writes Slurm's topology: a tree of the fabric's switches, or blocks of near servers where the
+// servers forward themselves.
 static bool export_slurm(struct weft_export_result *result,
                          const struct weft_export_request *request,
                          struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    const struct weft_fabric *fabric = NULL;
+    struct exported exported;
     struct weft_nest nest;
     struct weft_blocks blocks;
     const char *text = NULL;
-    const struct weft_request_fabric wanted = {.specification = request->path,
-                                               .hardware = &request->hardware,
-                                               .shape = {.seed = base->seed}};
-    if (!weft_request_links(&fabric, &wanted, environment)) {
+    if (!find_fabric(&exported, request, false, environment)) {
         return false;
     }
+    const struct weft_fabric *fabric = exported.fabric;
     bool switched = fabric->node_count > fabric->server_count;
     if (switched && request->block != 0) {
         return weft_fail(base->error, WEFT_USAGE,
@@ -213,9 +332,34 @@ static bool export_slurm(struct weft_export_result *result,
                                         base->error))) {
         return false;
     }
-    const char *first = request->first_node != NULL ? request->first_node : "node0";
-    if (!weft_export_slurm(&text, switched ? &nest : NULL, &blocks, first, base)) {
+    if (exported.has_blocks) {
+        blocks = blocks_of(&nest, base->arena);
+    }
+    const struct weft_slurm slurm = {
+        .nest = switched && !exported.has_blocks ? &nest : NULL,
+        .blocks = &blocks,
+        .names = exported.names,
+        .first_node = request->first_node != NULL ? request->first_node : "node0",
+        .conf = request->kind == WEFT_EXPORT_TOPOLOGY_CONF,
+    };
+    if (!weft_export_slurm(&text, &slurm, base)) {
         return weft_wrap(base->error, "{nodes}");
+    }
+    return set_text(result, text);
+}
+
+static bool export_infragraph(struct weft_export_result *result,
+                              const struct weft_export_request *request,
+                              struct weft_request_environment *environment)
+{
+    struct exported exported;
+    const char *text = NULL;
+    if (!find_fabric(&exported, request, true, environment)) {
+        return false;
+    }
+    if (!weft_export_infragraph(&text, exported.fabric, exported.accelerators,
+                                &environment->base)) {
+        return weft_wrap(environment->base.error, "%s", request->path);
     }
     return set_text(result, text);
 }
@@ -227,17 +371,19 @@ static bool refuse_kinds(const struct weft_export_request *request, struct weft_
     enum weft_export_kind kind = request->kind;
     bool has_job =
         kind == WEFT_EXPORT_FBUF || kind == WEFT_EXPORT_CHAKRA || kind == WEFT_EXPORT_GOAL;
-    bool slurm = kind == WEFT_EXPORT_SLURM_TOPOLOGY;
+    bool slurm = kind == WEFT_EXPORT_SLURM_TOPOLOGY || kind == WEFT_EXPORT_TOPOLOGY_CONF;
+    bool fabric = takes_fabric(kind);
     const struct weft_stated rows[] = {
         {!has_job && request->job_path != NULL, "job"},
+        {kind != WEFT_EXPORT_FBUF && request->strict, "strict"},
         {kind != WEFT_EXPORT_IP_ROUTES && request->server != WEFT_NONE, "server"},
         {!slurm && request->first_node != NULL, "nodes"},
         {!slurm && request->block != 0, "block"},
-        {!slurm && hardware->cluster_path != NULL, "cluster"},
-        {!slurm && hardware->server_count > 0, "servers"},
-        {!slurm && hardware->degree > 0, "degree"},
-        {!slurm && hardware->rate_given, "rate"},
-        {hardware->latency_given, "latency"}, // who is near, not how near
+        {!fabric && hardware->cluster_path != NULL, "cluster"},
+        {!fabric && hardware->server_count > 0, "servers"},
+        {!fabric && hardware->degree > 0, "degree"},
+        {!fabric && hardware->rate_given, "rate"},
+        {(!fabric || slurm) && hardware->latency_given, "latency"}, // who is near, not how near
         {hardware->host_given, "host-rate"},
         {hardware->balance_given, "balance"},
         {NULL},
@@ -256,8 +402,10 @@ bool weft_request_export(struct weft_export_result *result,
     if (!refuse_kinds(request, base->error)) {
         return false;
     }
-    if (request->kind == WEFT_EXPORT_SLURM_TOPOLOGY) {
-        return export_slurm(result, request, environment);
+    if (takes_fabric(request->kind)) {
+        return request->kind == WEFT_EXPORT_INFRAGRAPH
+                   ? export_infragraph(result, request, environment)
+                   : export_slurm(result, request, environment);
     }
     if (!weft_plan_load(&plan, request->path, base->arena, base->scratch, base->error)) {
         return false;
@@ -279,10 +427,14 @@ bool weft_request_export(struct weft_export_result *result,
         return export_chakra(result, request, &plan, environment);
     case WEFT_EXPORT_GOAL:
         return export_goal(result, request, &plan, environment);
+    case WEFT_EXPORT_PROMETHEUS:
+        return set_text(result, weft_export_prometheus(&plan, base->arena));
     case WEFT_EXPORT_SLURM_TOPOLOGY:
+    case WEFT_EXPORT_TOPOLOGY_CONF:
+    case WEFT_EXPORT_INFRAGRAPH:
     case WEFT_EXPORT_KIND_COUNT:
         break;
     }
-    WEFT_ASSERT(request->kind < WEFT_EXPORT_SLURM_TOPOLOGY);
+    WEFT_ASSERT(!takes_fabric(request->kind) && request->kind < WEFT_EXPORT_KIND_COUNT);
     return false;
 }

@@ -194,6 +194,7 @@ VALUES = {
     "protocol": ["LL"],
     "ring": ["1"],
     "server": ["3"],
+    "strict": [None],
     # export, check, schedule, sweep and the small verbs
     "block": ["4"],
     "job": ["dlrm_16.fbuf"],
@@ -298,6 +299,10 @@ CASES = [
     Case("goal", "simulate", "steps.goal --rate 100Gbps --json", {"fabric": ["ring"]}),
     Case("goal-packets", "simulate", "steps.goal --rate 100Gbps --engine packet --json",
          {"fabric": ["ring"], "engine": ["flow"]}, {"weight": SHORT}, PACKETS),
+    Case("workload", "simulate", "micro.txt --ranks 8 --rate 100Gbps --json",
+         {"ranks": ["4"], "fabric": ["ring"]}, {"jitter": NO_COMPUTE}),
+    Case("workload-topology", "simulate", "micro.txt --topology hosts --json",
+         {"topology": ["edges.txt"], "ranks": ["4"]}, {"jitter": NO_COMPUTE}),
     Case("snapshot", "simulate", "mltcp_3.json --json", SHARED),
     Case("snapshot-mltcp", "simulate", "mltcp_3.json --sharing mltcp --json", SHARED,
          {"mltcp-per-job": "each job has one flow"}),
@@ -466,7 +471,8 @@ CASES += [
          {"tries": ALIKE}),
 ]
 
-for form in "dot svg circuits-csv circuits-json ip-routes fbuf chakra goal slurm-topology".split():
+for form in ("dot svg circuits-csv circuits-json ip-routes fbuf chakra goal slurm-topology "
+             "topology-conf infragraph prometheus").split():
     job = " --job dlrm_16.fbuf" if form in ("fbuf", "chakra") else ""
     out = " -o out" if form in ("fbuf", "goal", "chakra", "ip-routes") else ""
     plan = "plan-goal.json --job steps.goal" if form == "goal" else "plan.json" + job
@@ -474,6 +480,8 @@ for form in "dot svg circuits-csv circuits-json ip-routes fbuf chakra goal slurm
                       {"format": ["svg", "circuits-csv"], "job": ["sends_4.fbuf"], "block": ["2"]}))
 SCHEDULED = {"engine": ["flow"], "balance": ["even"]}
 CASES += [
+    Case("export-infragraph", "export", "fat-tree:16 --format infragraph --degree 4 --rate 100Gbps",
+         {"cluster": ["cluster.yaml"]}),
     Case("export-fabric", "export", "fat-tree:16 --format slurm-topology --degree 4 --rate 100Gbps",
          quiet={key: "Slurm is told who is near, not how near"
                 for key in ("cluster", "degree", "rate")}),
@@ -564,6 +572,12 @@ def make_inputs(weft, examples, folder):
         "Nodes 8\nTiers 3\nPodsize 4\n" + tier.format(0, "Radix_Up 2\n") +
         tier.format(1, "Radix_Up 2\n") + tier.format(2, ""))
     (folder / "slow.topo").write_text((folder / "tree.topo").read_text().replace("100", "50"))
+    (folder / "micro.txt").write_text(
+        "MICRO\n2\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 4000000 1\n"
+        "b -1 1 NONE 0 1 NONE 0 1 ALLTOALL 4000000 1\n")
+    (folder / "hosts").write_text(
+        "9 1 8\n8\n" + "".join(f"{i} 8 100Gbps 1us 0\n" for i in range(8)))
+    (folder / "edges.txt").write_text("".join(f"{i} {(i + 1) % 8} 50Gbps 1us\n" for i in range(8)))
     (folder / "job.txt").write_text("node9\nnode3\nnode12\n")
     (folder / "sweep.yaml").write_text(
         "common: {servers: 8, rate: 100Gbps}\ngrid:\n"

@@ -2,8 +2,8 @@
 #ifndef WEFT_FORMAT_EXPORT_H
 #define WEFT_FORMAT_EXPORT_H
 
-// Exports of a plan for other programs: graphviz, optical switches, `ip`, Slurm, TopoOpt's tools
-// (docs/exports.md).
+// Exports of a plan for other programs: graphviz, optical switches, `ip`, Slurm, TopoOpt's tools,
+// InfraGraph, Prometheus (docs/exports.md).
 
 #include "weft/base.h"
 #include "weft/fabric.h"
@@ -29,10 +29,23 @@ const char *weft_export_cabling_csv(const struct weft_cabling_sheet *sheet,
 bool weft_export_ip_routes(const char *const **scripts, const struct weft_plan *plan,
                            struct weft_arena *arena, struct weft_arena scratch,
                            struct weft_error *error) WEFT_MUST_USE;
-// topology.yaml of Slurm 25.05 and later: sets as a tree of switches, or without a nest the blocks.
-// Servers count on from first_node, "node001" (or "node": node0). INPUT where that is no name.
-bool weft_export_slurm(const char **text, const struct weft_nest *nest,
-                       const struct weft_blocks *blocks, const char *first_node,
+// An InfraGraph of a fabric whose servers have so many accelerators (0: one), as YAML. Fails with
+// UNSUPPORTED where a link has none like it back. O(links log degree).
+bool weft_export_infragraph(const char **text, const struct weft_fabric *fabric,
+                            uint32_t accelerators, const struct weft_environment *environment)
+    WEFT_MUST_USE;
+// The plan's figures as metrics in Prometheus' text format, weft_plan_iteration_seconds and so on.
+const char *weft_export_prometheus(const struct weft_plan *plan, struct weft_arena *arena);
+// Who is near whom, for Slurm: sets as a tree of switches, or without a nest the blocks.
+struct weft_slurm {
+    const struct weft_nest *nest;
+    const struct weft_blocks *blocks;
+    const char *const *names; // of servers; NULL: they count on from
+    const char *first_node;   // "node001" (or "node": node0)
+    bool conf;                // topology.conf; else topology.yaml of Slurm 25.05 and later
+};
+// Fails with INPUT where first_node is no name. O(servers).
+bool weft_export_slurm(const char **text, const struct weft_slurm *slurm,
                        const struct weft_environment *environment) WEFT_MUST_USE;
 // Hosts of a job in the order of their ranks: a hostfile of Open MPI, or names one a line.
 struct weft_host {
@@ -69,6 +82,13 @@ const char *weft_hosts_write(const struct weft_hosts *hosts, uint32_t slots, con
 bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
                       const struct weft_plan *plan, const struct weft_taskgraph *graph,
                       const struct weft_environment *environment) WEFT_MUST_USE;
+// What TopoOpt's simulator reads of it, and nothing else: rings that are not circulant over all
+// servers in their order are left out, so that their groups go round in the order of their members
+// by the routes; ReduceScatters and AllGathers are AllReduces of half their bytes. Fails with
+// UNSUPPORTED where tasks wait for a collective, and as the function above.
+bool weft_export_fbuf_strict(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
+                             const struct weft_plan *plan, const struct weft_taskgraph *graph,
+                             const struct weft_environment *environment) WEFT_MUST_USE;
 
 // What launches a strategy of a transformer: words behind torchrun (before the program) and flags
 // of Megatron-LM, those of the strategy and those of the model's shape. All NULL for a strategy of

@@ -18,19 +18,25 @@ enum weft_export_kind {
     WEFT_EXPORT_CHAKRA,
     WEFT_EXPORT_GOAL,
     WEFT_EXPORT_SLURM_TOPOLOGY,
+    WEFT_EXPORT_TOPOLOGY_CONF,
+    WEFT_EXPORT_INFRAGRAPH,
+    WEFT_EXPORT_PROMETHEUS,
     WEFT_EXPORT_KIND_COUNT,
 };
 // "circuits-csv"
 const char *weft_export_kind_name(enum weft_export_kind kind);
 
 struct weft_export_request {
-    const char *path; // of a plan; of SLURM_TOPOLOGY also the specification of a fabric
+    // Of a plan; of SLURM_TOPOLOGY, TOPOLOGY_CONF and INFRAGRAPH also a fabric in words, or a
+    // topology's file.
+    const char *path;
     enum weft_export_kind kind;
     struct weft_request_hardware hardware; // of such a fabric
     // FBUF, CHAKRA, GOAL: the job that was planned; NULL: the one that the plan holds.
     const char *job_path;
+    bool strict;     // FBUF: what TopoOpt's simulator reads, and nothing else
     uint32_t server; // IP_ROUTES: the script of this one alone; WEFT_NONE: of all
-    // SLURM_TOPOLOGY: as Slurm calls server 0 (the others count on; NULL: node0), and the servers
+    // Those two: as Slurm calls server 0 (the others count on; NULL: node0), and the servers
     // of a block where servers forward, 0: a server and as many neighbors as make a power of two.
     const char *first_node;
     uint32_t block;

@@ -103,7 +103,7 @@ weft_parameter_read weft_read_given_rate;
 // Of struct weft_request_hardware, _trace, _job and _search.
 enum {
     WEFT_HARDWARE_PARAMETERS = 7,
-    WEFT_TRACE_PARAMETERS = 3,
+    WEFT_TRACE_PARAMETERS = 4,
     WEFT_JOB_PARAMETERS = 11,
     WEFT_SEARCH_PARAMETERS = 4,
 };

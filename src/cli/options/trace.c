@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that say what a Chakra trace needs beside it: its process groups, and the accelerator
-// that computes nodes without a duration. A file of groups may be named once; the accelerator is
-// read by its row of weft_trace_parameters.
+// The options that say what a Chakra trace needs beside it, its process groups and the accelerator
+// that computes nodes without a duration, and what a workload of SimAI needs, its ranks. A file of
+// groups may be named once; the others are read by their rows of weft_trace_parameters.
 
 #include "cli/cli.h"
 
-enum { KEY_GROUPS = 3000, KEY_ACCELERATOR, KEY_LENIENT };
+enum { KEY_GROUPS = 3000, KEY_ACCELERATOR, KEY_LENIENT, KEY_RANKS };
 
 static const struct argp_option options[] = {
     {"groups", KEY_GROUPS, "FILE.json", 0, "process groups of the trace (PREFIX.json)", 0},
@@ -13,6 +13,7 @@ static const struct argp_option options[] = {
      "accelerator that prices the nodes of a trace which state operations but no duration", 0},
     {"lenient", KEY_LENIENT, NULL, 0,
      "take dependencies on nodes that the trace lacks for done, and count them", 0},
+    {"ranks", KEY_RANKS, "N", 0, "ranks of a SimAI workload without all_gpus", 0},
     {0},
 };
 
@@ -28,6 +29,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_parameter(cli, &parameters, "accelerator", argument);
     case KEY_LENIENT:
         return cli_parameter(cli, &parameters, "lenient", argument);
+    case KEY_RANKS:
+        return cli_parameter(cli, &parameters, "ranks", argument);
     default:
         return ARGP_ERR_UNKNOWN;
     }

@@ -35,9 +35,10 @@ static bool check_scale_up(const struct weft_cluster *cluster, const struct weft
 // ---- the fabrics of the NICs ----
 
 struct assembly {
-    const struct weft_fabric_reference *reference;
-    const struct weft_cluster *cluster; // as it is bought
-    double host_Bps;                    // of an accelerator; 0 = limits nothing
+    const char *name;
+    const struct weft_fabric_reference *reference; // NULL where the planes are handed over
+    const struct weft_cluster *cluster;            // as it is bought
+    double host_Bps;                               // of an accelerator; 0 = limits nothing
     const struct weft_scale_up *scale_up;
     struct weft_scale_up_routes *routes;
     struct weft_network *planes;
@@ -281,10 +282,10 @@ static bool assemble(struct weft_network *network, struct assembly *assembly,
     for (uint32_t p = 0; p < routes->plane_count; p++) {
         cables += assembly->planes[p].fabric.link_count / 2 + 1;
     }
-    if (!wiring_fits(assembly->reference->name, cables, environment->error)) {
+    if (!wiring_fits(assembly->name, cables, environment->error)) {
         return false;
     }
-    struct wiring wiring = wiring_start(assembly->reference->name, cables, 0, environment->arena);
+    struct wiring wiring = wiring_start(assembly->name, cables, 0, environment->arena);
     wire_insides(&wiring, assembly);
     copy_planes(&wiring, assembly);
     struct weft_fabric fabric;
@@ -324,7 +325,8 @@ bool weft_fabric_build_scale_up(struct weft_network *network, const char *name,
     routes->accelerators = scale_up->accelerators;
     routes->nics = reference->is_direct ? 0 : cluster->degree;
     const struct weft_cluster bought = weft_cluster_as_bought(cluster);
-    struct assembly assembly = {.reference = reference,
+    struct assembly assembly = {.name = reference->name,
+                                .reference = reference,
                                 .cluster = &bought,
                                 .host_Bps = cluster->host_Bps,
                                 .scale_up = scale_up,
@@ -337,5 +339,35 @@ bool weft_fabric_build_scale_up(struct weft_network *network, const char *name,
                               environment->arena);
     }
     number_nodes(&assembly, environment->arena);
+    return assemble(network, &assembly, environment);
+}
+
+bool weft_fabric_build_planes(struct weft_network *network, const char *name,
+                              struct weft_network *planes, uint32_t plane_count,
+                              const struct weft_cluster *cluster,
+                              const struct weft_scale_up *scale_up,
+                              const struct weft_environment *environment)
+{
+    struct weft_arena *arena = environment->arena;
+    struct weft_scale_up_routes *routes = WEFT_NEW(arena, struct weft_scale_up_routes, 1);
+    struct weft_routes *plane_routes = WEFT_NEW(arena, struct weft_routes, plane_count);
+    if (!check_scale_up(cluster, scale_up, false, environment->error)) {
+        return false;
+    }
+    WEFT_ASSERT(plane_count == 1 || plane_count == cluster->degree);
+    for (uint32_t p = 0; p < plane_count; p++) {
+        plane_routes[p] = planes[p].routes;
+    }
+    *routes = (struct weft_scale_up_routes){.accelerators = scale_up->accelerators,
+                                            .nics = cluster->degree,
+                                            .plane_count = plane_count,
+                                            .planes = plane_routes};
+    struct assembly assembly = {.name = name,
+                                .cluster = cluster,
+                                .scale_up = scale_up,
+                                .routes = routes,
+                                .planes = planes,
+                                .end_cables = 1};
+    number_nodes(&assembly, arena);
     return assemble(network, &assembly, environment);
 }

@@ -1,39 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// topology.yaml of Slurm 25.05 and later (slurm's topology/tree and topology/block plugins;
-// docs/exports.md).
+// Slurm's topology/tree and topology/block: topology.yaml of 25.05 and later, topology.conf of all
+// (slurm.schedmd.com/topology.yaml.html, topology.conf.html; docs/exports.md).
 //
 // Nested sets of servers become a tree of switches, blocks of equal size become blocks. Servers
-// are named as Slurm counts nodes: a prefix and a number with leading zeros, in lists like
-// node[001-016].
+// are called as a file of a topology calls them, or as Slurm counts nodes: a prefix and a number
+// with leading zeros. Lists of names are folded, node[001-016].
 
 #include "names.h"
 #include "weft/format.h"
 
-#include <stdio.h>
+#include <string.h>
 
-// Ascending numbers as Slurm's hostlists have them: node[001-004,009].
-static void add_hostlist(struct weft_text *text, const struct names *nodes, const uint32_t *numbers,
-                         uint32_t count)
+#define YAML_HEAD "---\n- topology: weft\n  cluster_default: true\n"
+
+// A name's letters before its number, and the number: node001 is "node" and 1 of 3 digits.
+struct split {
+    size_t prefix;
+    uint32_t digits; // 0 = no number
+    uint64_t number;
+};
+
+static struct split split_name(const char *name)
 {
-    int digits = (int)nodes->digits;
-    weft_text_add(text, "%s%s", nodes->prefix, count > 1 ? "[" : "");
-    for (uint32_t i = 0; i < count;) {
-        uint32_t last = i;
-        while (last + 1 < count && numbers[last + 1] == numbers[last] + 1) {
-            last++;
-        }
-        weft_text_add(text, "%s%0*u", i == 0 ? "" : ",", digits, nodes->first + numbers[i]);
-        if (last > i) {
-            weft_text_add(text, "-%0*u", digits, nodes->first + numbers[last]);
-        }
-        i = last + 1;
+    struct split split = {.prefix = strlen(name)};
+    while (split.prefix > 0 && split.digits < 9 && name[split.prefix - 1] >= '0' &&
+           name[split.prefix - 1] <= '9') {
+        split.prefix--;
+        split.digits++;
     }
-    weft_text_add(text, "%s", count > 1 ? "]" : "");
+    for (uint32_t i = 0; i < split.digits; i++) {
+        split.number = 10 * split.number + (uint64_t)(name[split.prefix + i] - '0');
+    }
+    return split;
 }
 
-static void add_head(struct weft_text *text)
+// Whether two names are one list's: the same letters, and numbers that count on with their zeros.
+static bool same_list(const char *a, const char *b)
 {
-    weft_text_add(text, "---\n- topology: weft\n  cluster_default: true\n");
+    const struct split x = split_name(a);
+    const struct split y = split_name(b);
+    bool padded = (x.digits > 1 && a[x.prefix] == '0') || (y.digits > 1 && b[y.prefix] == '0');
+    bool widths = x.digits == y.digits || !padded;
+    return x.digits > 0 && y.digits > 0 && x.prefix == y.prefix && memcmp(a, b, x.prefix) == 0 &&
+           widths;
+}
+
+// Names as Slurm's hostlists have them, those of one prefix together: node[001-004,009],gpu7.
+static void add_hostlist(struct weft_text *text, const char *const *names, const uint32_t *members,
+                         uint32_t count)
+{
+    for (uint32_t i = 0; i < count;) {
+        uint32_t end = i + 1;
+        while (end < count && same_list(names[members[i]], names[members[end]])) {
+            end++;
+        }
+        const struct split first = split_name(names[members[i]]);
+        weft_text_add(text, "%s%.*s%s", i == 0 ? "" : ",",
+                      end > i + 1 ? (int)first.prefix : (int)strlen(names[members[i]]),
+                      names[members[i]], end > i + 1 ? "[" : "");
+        for (uint32_t begin = i; end > i + 1 && begin < end;) {
+            uint32_t last = begin;
+            while (last + 1 < end && split_name(names[members[last + 1]]).number ==
+                                         split_name(names[members[last]]).number + 1) {
+                last++;
+            }
+            weft_text_add(text, "%s%s", begin == i ? "" : ",",
+                          names[members[begin]] + first.prefix);
+            if (last > begin) {
+                weft_text_add(text, "-%s", names[members[last]] + first.prefix);
+            }
+            begin = last + 1;
+        }
+        weft_text_add(text, "%s", end > i + 1 ? "]" : "");
+        i = end;
+    }
 }
 
 // Members of a set among `count` things below it; returns how many.
@@ -49,74 +89,105 @@ static uint32_t list_members(uint32_t *members, const uint32_t *set_of, uint32_t
     return found;
 }
 
+// The names of a level's switches: tier2-0, tier2-1, ...
+static const char *const *name_tier(uint32_t tier, uint32_t count, struct weft_arena *arena)
+{
+    const char **names = WEFT_NEW_RAW(arena, const char *, count);
+    for (uint32_t i = 0; i < count; i++) {
+        names[i] = weft_arena_format(arena, "tier%u-%u", tier, i);
+    }
+    return names;
+}
+
 // Writes topology/tree: a switch for each set of the nesting, which names the servers below it on
 // the lowest level and the switches of the level below on the others.
-static const char *write_tree(const struct weft_nest *nest, const struct names *nodes,
-                              struct weft_arena *arena, struct weft_arena scratch)
+static void write_tree(struct weft_text *text, const struct weft_slurm *slurm,
+                       const char *const *nodes, struct weft_arena scratch)
 {
+    const struct weft_nest *nest = slurm->nest;
     uint32_t *members = WEFT_NEW_RAW(&scratch, uint32_t, nest->server_count);
-    struct weft_text text;
-    weft_text_init(&text, arena);
-    weft_text_add(&text, "# Servers by the switches that they meet below.\n");
-    add_head(&text);
-    weft_text_add(&text, "  tree:\n    switches:\n");
+    const char *const *below_names = nodes;
     uint32_t below = nest->server_count;
+    weft_text_add(text, "# Servers by the switches that they meet below.\n%s",
+                  slurm->conf ? "" : YAML_HEAD "  tree:\n    switches:\n");
     for (uint32_t level = 0; level < nest->level_count; level++) {
-        // Switches of a level are named like hosts, so that a list of them is a hostlist, too.
-        char prefix[24];
-        snprintf(prefix, sizeof prefix, "tier%u-", level);
-        const struct names switches = {.prefix = prefix, .digits = 1};
         for (uint32_t set = 0; set < nest->set_count[level]; set++) {
             uint32_t count = list_members(members, nest->set_of[level], below, set);
-            weft_text_add(&text, "      - switch: tier%u-%u\n        %s: ", level + 1, set,
-                          level == 0 ? "nodes" : "children");
-            add_hostlist(&text, level == 0 ? nodes : &switches, members, count);
-            weft_text_add(&text, "\n");
+            const char *key = slurm->conf ? (level == 0 ? "Nodes=" : "Switches=")
+                                          : (level == 0 ? "nodes: " : "children: ");
+            weft_text_add(text,
+                          slurm->conf ? "SwitchName=tier%u-%u %s"
+                                      : "      - switch: tier%u-%u\n        %s",
+                          level + 1, set, key);
+            add_hostlist(text, below_names, members, count);
+            weft_text_add(text, "\n");
         }
         below = nest->set_count[level];
+        below_names = name_tier(level + 1, below, &scratch);
     }
-    return text.data;
 }
 
 // Writes topology/block. Slurm wants block sizes that are powers of two times the smallest: all
 // that the servers fill are listed.
-static const char *write_blocks(const struct weft_blocks *blocks, const struct names *nodes,
-                                struct weft_arena *arena)
+static void write_blocks(struct weft_text *text, const struct weft_slurm *slurm,
+                         const char *const *nodes)
 {
-    struct weft_text text;
-    weft_text_init(&text, arena);
-    weft_text_add(
-        &text,
-        "# Servers that forward for each other, in blocks of near ones: %.2f hops between "
-        "two of a\n# block, %.2f between any two. Blocks next to each other here are near, "
-        "too.\n",
-        blocks->mean_hops_inside, blocks->mean_hops);
-    add_head(&text);
-    weft_text_add(&text, "  block:\n    block_sizes:\n");
+    const struct weft_blocks *blocks = slurm->blocks;
+    if (blocks->mean_hops > 0) {
+        weft_text_add(text,
+                      "# Servers that forward for each other, in blocks of near ones: %.2f hops "
+                      "between two of a\n# block, %.2f between any two. Blocks next to each other "
+                      "here are near, too.\n",
+                      blocks->mean_hops_inside, blocks->mean_hops);
+    }
+    weft_text_add(text, "%s", slurm->conf ? "" : YAML_HEAD "  block:\n    block_sizes:\n");
     uint64_t servers = blocks->first[blocks->count];
-    for (uint64_t size = blocks->size; size <= servers; size *= 2) {
-        weft_text_add(&text, "      - %llu\n", (unsigned long long)size);
+    for (uint64_t size = blocks->size; size <= servers && !slurm->conf; size *= 2) {
+        weft_text_add(text, "      - %llu\n", (unsigned long long)size);
     }
-    weft_text_add(&text, "    blocks:\n");
+    weft_text_add(text, "%s", slurm->conf ? "" : "    blocks:\n");
     for (uint32_t b = 0; b < blocks->count; b++) {
-        weft_text_add(&text, "      - block: block%u\n        nodes: ", b);
-        add_hostlist(&text, nodes, blocks->servers + blocks->first[b],
+        weft_text_add(text,
+                      slurm->conf ? "BlockName=block%u Nodes="
+                                  : "      - block: block%u\n        nodes: ",
+                      b);
+        add_hostlist(text, nodes, blocks->servers + blocks->first[b],
                      blocks->first[b + 1] - blocks->first[b]);
-        weft_text_add(&text, "\n");
+        weft_text_add(text, "\n");
     }
-    return text.data;
+    for (uint64_t size = blocks->size; size <= servers && slurm->conf; size *= 2) {
+        weft_text_add(text, "%s%llu", size == blocks->size ? "BlockSizes=" : ",",
+                      (unsigned long long)size);
+    }
+    weft_text_add(text, "%s", slurm->conf ? "\n" : "");
 }
 
-bool weft_export_slurm(const char **text, const struct weft_nest *nest,
-                       const struct weft_blocks *blocks, const char *first_node,
+bool weft_export_slurm(const char **text, const struct weft_slurm *slurm,
                        const struct weft_environment *environment)
 {
-    struct weft_arena *arena = environment->arena;
-    struct names nodes = {0};
-    if (!names_parse(&nodes, first_node, arena, environment->error)) {
-        return false;
+    struct weft_arena scratch = environment->scratch;
+    uint32_t count = slurm->nest != NULL ? slurm->nest->server_count
+                                         : slurm->blocks->first[slurm->blocks->count];
+    const char *const *nodes = slurm->names;
+    if (nodes == NULL) {
+        const char **counted = WEFT_NEW_RAW(&scratch, const char *, count);
+        struct names names = {0};
+        if (!names_parse(&names, slurm->first_node, &scratch, environment->error)) {
+            return false;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            counted[i] = weft_arena_format(&scratch, "%s%0*u", names.prefix, (int)names.digits,
+                                           names.first + i);
+        }
+        nodes = counted;
     }
-    *text = nest != NULL ? write_tree(nest, &nodes, arena, environment->scratch)
-                         : write_blocks(blocks, &nodes, arena);
+    struct weft_text out;
+    weft_text_init(&out, environment->arena);
+    if (slurm->nest != NULL) {
+        write_tree(&out, slurm, nodes, scratch);
+    } else {
+        write_blocks(&out, slurm, nodes);
+    }
+    *text = out.data;
     return true;
 }

@@ -4,7 +4,8 @@
 //
 // The format has one list of jumps for each ring size, which only circulant rings with equal
 // shares fit; rings that do not fit are left out of the jumps and stand, all of them, in words
-// of Weft's own (extra.c). O(paths * hops + members of rings).
+// of Weft's own (extra.c). A strict file has no such words, and jumps only where the authors'
+// simulator plays them between the right servers. O(paths * hops + members of rings).
 
 #include "fbuf.h"
 
@@ -215,8 +216,21 @@ static void publish_rings(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
     fbuf->jumps = jumps;
 }
 
+// Whether a group is all servers in their order. The authors' simulator adds jumps to a member's
+// place in its group where the server's number is meant (FFNewRingAllreduce::start_flow), which is
+// right for such groups alone.
+static bool is_everybody(const struct weft_taskgraph *graph, uint32_t group)
+{
+    uint32_t first = graph->group_first[group];
+    bool same = graph->group_first[group + 1] - first == graph->server_count;
+    for (uint32_t i = 0; same && i < graph->server_count; i++) {
+        same = graph->group_members[first + i] == i;
+    }
+    return same;
+}
+
 static void export_rings(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
-                         const struct weft_network *network, struct weft_arena *arena,
+                         const struct weft_network *network, bool strict, struct weft_arena *arena,
                          struct weft_arena scratch)
 {
     uint32_t n = network->fabric.server_count;
@@ -228,6 +242,8 @@ static void export_rings(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
             end++;
         }
         take_group(sizes, set->rings + r, end - r, &network->fabric, &scratch);
+        sizes[set->rings[r].member_count].usable &=
+            !strict || is_everybody(&fbuf->graph, set->rings[r].group);
         r = end;
     }
     publish_rings(fbuf, sizes_left_out, sizes, n, arena);
@@ -246,9 +262,9 @@ static bool divides(const struct weft_fbuf *fbuf, const struct weft_routes *rout
     return false;
 }
 
-bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
-                      const struct weft_plan *plan, const struct weft_taskgraph *graph,
-                      const struct weft_environment *environment)
+static bool export_plan(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
+                        const struct weft_plan *plan, const struct weft_taskgraph *graph,
+                        bool strict, const struct weft_environment *environment)
 {
     struct weft_arena *arena = environment->arena;
     struct weft_arena scratch = environment->scratch;
@@ -280,10 +296,46 @@ bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
     if (!export_paths(&built, &network->routes, fabric->server_count, arena, scratch, error)) {
         return false;
     }
-    export_rings(&built, sizes_left_out, network, arena, scratch);
-    if (*sizes_left_out > 0 || divides(&built, &network->routes)) {
+    export_rings(&built, sizes_left_out, network, strict, arena, scratch);
+    if (!strict && (*sizes_left_out > 0 || divides(&built, &network->routes))) {
         weft_fbuf_pack_rings(&built, network, arena);
     }
     *fbuf = built;
     return true;
+}
+
+bool weft_export_fbuf(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
+                      const struct weft_plan *plan, const struct weft_taskgraph *graph,
+                      const struct weft_environment *environment)
+{
+    return export_plan(fbuf, sizes_left_out, plan, graph, false, environment);
+}
+
+bool weft_export_fbuf_strict(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
+                             const struct weft_plan *plan, const struct weft_taskgraph *graph,
+                             const struct weft_environment *environment)
+{
+    struct weft_arena *arena = environment->arena;
+    uint8_t *kind = WEFT_NEW_RAW(arena, uint8_t, graph->task_count);
+    uint64_t *size_bytes = WEFT_NEW_RAW(arena, uint64_t, graph->task_count);
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        bool collective = weft_task_is_collective(graph, t);
+        bool half = collective && graph->kind[t] != WEFT_TASK_ALLREDUCE;
+        if (collective && graph->next_first[t] < graph->next_first[t + 1]) {
+            return weft_fail(environment->error, WEFT_UNSUPPORTED,
+                             "task %u waits for task %u, an %s: the authors' format has nothing "
+                             "behind collectives, and their simulator would start it at once",
+                             graph->next[graph->next_first[t]], t,
+                             weft_task_facts[graph->kind[t]].name);
+        }
+        // Their simulator throws at a COMM on a GPU; an update holds it as long.
+        kind[t] = half                                ? WEFT_TASK_ALLREDUCE
+                  : graph->kind[t] == WEFT_TASK_LOCAL ? WEFT_TASK_UPDATE
+                                                      : graph->kind[t];
+        size_bytes[t] = graph->size_bytes[t] - (half ? graph->size_bytes[t] / 2 : 0);
+    }
+    struct weft_taskgraph plain = *graph;
+    plain.kind = kind;
+    plain.size_bytes = size_bytes;
+    return export_plan(fbuf, sizes_left_out, plan, &plain, true, environment);
 }

@@ -7,6 +7,7 @@
 
 #include "xml.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <expat.h>
 #include <math.h>
@@ -16,6 +17,7 @@
 
 #define ATTRIBUTE_BYTES_MAX ((size_t)64 << 10)
 #define NAME_BYTES_MAX 256
+#define TEXT_BYTES_MAX 256u // of an element: a value; longer texts are nobody's value
 
 struct reader {
     XML_Parser parser;
@@ -25,6 +27,8 @@ struct reader {
     struct weft_xml_node *open;
     uint32_t depth;
     bool failed;
+    size_t text_length; // of the open element, in `text`
+    char text[TEXT_BYTES_MAX];
 };
 
 static uint32_t line_of(const struct reader *reader)
@@ -118,16 +122,51 @@ static void XMLCALL begin(void *context, const XML_Char *name, const XML_Char **
         parent->last = node;
     }
     reader->open = node;
+    reader->text_length = 0;
+}
+
+// Gathers the text of the open element; what is too long to be a value is marked so.
+static void XMLCALL gather(void *context, const XML_Char *text, int length)
+{
+    struct reader *reader = context;
+    size_t count = (size_t)length;
+    if (reader->text_length + count > TEXT_BYTES_MAX) {
+        reader->text_length = TEXT_BYTES_MAX + 1;
+        return;
+    }
+    memcpy(reader->text + reader->text_length, text, count);
+    reader->text_length += count;
+}
+
+// Gives an element without children its text, without the space around it.
+static void keep_text(struct reader *reader)
+{
+    const char *begin = reader->text;
+    const char *end = begin + reader->text_length;
+    while (begin < end && isspace((unsigned char)*begin)) {
+        begin++;
+    }
+    while (begin < end && isspace((unsigned char)end[-1])) {
+        end--;
+    }
+    if (begin < end) {
+        reader->open->text = weft_arena_text(reader->arena, begin, (size_t)(end - begin));
+    }
 }
 
 static void XMLCALL end(void *context, const XML_Char *name)
 {
     (void)name;
     struct reader *reader = context;
-    if (!reader->failed) {
-        reader->depth--;
-        reader->open = reader->open->parent;
+    if (reader->failed) {
+        return;
     }
+    if (reader->open->first == NULL && reader->text_length <= TEXT_BYTES_MAX) {
+        keep_text(reader);
+    }
+    reader->text_length = 0;
+    reader->depth--;
+    reader->open = reader->open->parent;
 }
 
 static void XMLCALL begin_doctype(void *context, const XML_Char *name, const XML_Char *system,
@@ -175,6 +214,7 @@ bool weft_xml_parse(struct weft_xml_node **root, const char *root_name, const ch
     }
     XML_SetUserData(reader.parser, &reader);
     XML_SetElementHandler(reader.parser, begin, end);
+    XML_SetCharacterDataHandler(reader.parser, gather);
     XML_SetStartDoctypeDeclHandler(reader.parser, begin_doctype);
     bool fine = parse_all(&reader, data, length);
     XML_ParserFree(reader.parser);

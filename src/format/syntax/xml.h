@@ -5,8 +5,8 @@
 // XML as a tree of elements with attributes, for the files of NCCL and MSCCL: expat reads, an
 // arena holds the elements.
 //
-// A document type declaration is refused, so that no entity is ever defined or expanded; text
-// between elements is ignored.
+// A document type declaration is refused, so that no entity is ever defined or expanded. Of text
+// between elements only that of an element without children is kept.
 
 #include "weft/base.h"
 
@@ -24,6 +24,7 @@ struct weft_xml_node {
     uint32_t line;
     uint32_t attribute_count;
     const struct weft_xml_attribute *attributes;
+    const char *text;             // inside it, without space around; NULL: none, or it has children
     struct weft_xml_node *parent; // NULL: the root
     struct weft_xml_node *first;  // child
     struct weft_xml_node *last;

@@ -3,7 +3,8 @@
 // refuses what is hostile.
 //
 // A stack of open lists and mappings says where the next value belongs. A key is compared with
-// those before it in its mapping: O(bytes + keys^2), at most 4096 keys.
+// those before it in its mapping: O(bytes + keys^2), at most 4096 keys, of documents of other
+// programs in each mapping.
 
 #include "yaml.h"
 
@@ -13,6 +14,8 @@
 #define DEPTH_MAX 8u
 #define KEYS_MAX 4096u
 #define SCALAR_MAX 1024u
+#define DOCUMENT_BYTES_MAX ((size_t)64 << 20)
+#define DOCUMENT_SCALAR_MAX (1u << 20) // Slurm's lists of nodes, descriptions
 
 // A list or mapping that is open.
 struct level {
@@ -27,6 +30,8 @@ struct walk {
     struct level levels[DEPTH_MAX];
     uint32_t depth;
     uint32_t count; // of nodes
+    uint32_t count_max;
+    uint32_t scalar_max;
     uint32_t documents;
 };
 
@@ -48,9 +53,11 @@ const struct weft_yaml_node *weft_yaml_child(const struct weft_yaml_node *mappin
 static bool add_node(struct walk *walk, const char *path, const char *key, uint32_t line,
                      struct weft_error *error)
 {
-    if (walk->count == KEYS_MAX) {
+    bool crowded = walk->depth > 0 && !walk->levels[walk->depth - 1].node->is_list &&
+                   walk->levels[walk->depth - 1].node->child_count == KEYS_MAX;
+    if (walk->count == walk->count_max || crowded) {
         return weft_fail(error, WEFT_INPUT, "line %u: more than %u keys; shorten the file", line,
-                         KEYS_MAX);
+                         crowded ? KEYS_MAX : walk->count_max);
     }
     struct weft_yaml_node *node = WEFT_NEW(walk->arena, struct weft_yaml_node, 1);
     node->path = path;
@@ -134,7 +141,7 @@ static bool read_scalar(struct walk *walk, const yaml_event_t *event, struct wef
     const char *text = (const char *)event->data.scalar.value;
     size_t length = event->data.scalar.length;
     uint32_t line = line_of(event);
-    if (length > SCALAR_MAX) {
+    if (length > walk->scalar_max) {
         return weft_fail(error, WEFT_INPUT,
                          "line %u: a text of %zu bytes, more than %u; shorten it", line, length,
                          SCALAR_MAX);
@@ -222,27 +229,45 @@ static bool walk_events(struct walk *walk, yaml_parser_t *parser, struct weft_er
     }
 }
 
-bool weft_yaml_parse(const struct weft_yaml_node **root, const char *data, size_t length,
-                     struct weft_arena *arena, struct weft_error *error)
+// Parses what `walk` has the bounds for.
+static bool parse(const struct weft_yaml_node **root, struct walk *walk, const char *data,
+                  size_t length, struct weft_error *error)
 {
-    if (length > WEFT_YAML_BYTES_MAX) {
-        return weft_fail(error, WEFT_INPUT, "the file has %zu bytes, more than %zu; shorten it",
-                         length, WEFT_YAML_BYTES_MAX);
-    }
-    struct walk walk = {.arena = arena};
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser)) {
         return weft_fail(error, WEFT_UNSUPPORTED, "out of memory: YAML cannot be read");
     }
     yaml_parser_set_input_string(&parser, (const unsigned char *)data, length);
-    bool good = walk_events(&walk, &parser, error);
+    bool good = walk_events(walk, &parser, error);
     yaml_parser_delete(&parser);
     if (!good) {
         return false;
     }
-    WEFT_ASSERT(walk.depth == 0);
-    *root = walk.root;
+    WEFT_ASSERT(walk->depth == 0);
+    *root = walk->root;
     return true;
+}
+
+bool weft_yaml_parse(const struct weft_yaml_node **root, const char *data, size_t length,
+                     struct weft_arena *arena, struct weft_error *error)
+{
+    struct walk walk = {.arena = arena, .count_max = KEYS_MAX, .scalar_max = SCALAR_MAX};
+    if (length > WEFT_YAML_BYTES_MAX) {
+        return weft_fail(error, WEFT_INPUT, "the file has %zu bytes, more than %zu; shorten it",
+                         length, WEFT_YAML_BYTES_MAX);
+    }
+    return parse(root, &walk, data, length, error);
+}
+
+bool weft_yaml_parse_document(const struct weft_yaml_node **root, const char *data, size_t length,
+                              struct weft_arena *arena, struct weft_error *error)
+{
+    struct walk walk = {.arena = arena, .count_max = UINT32_MAX, .scalar_max = DOCUMENT_SCALAR_MAX};
+    if (length > DOCUMENT_BYTES_MAX) {
+        return weft_fail(error, WEFT_INPUT, "%zu bytes, more than the %zu of such a file", length,
+                         DOCUMENT_BYTES_MAX);
+    }
+    return parse(root, &walk, data, length, error);
 }
 
 static bool covers(const char *key, const char *path)

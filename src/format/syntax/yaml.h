@@ -27,6 +27,9 @@ struct weft_yaml_node {
 // most 4096 keys.
 bool weft_yaml_parse(const struct weft_yaml_node **root, const char *data, size_t length,
                      struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// The same for documents of other programs, which are larger: 64 MiB, 4096 keys of one mapping.
+bool weft_yaml_parse_document(const struct weft_yaml_node **root, const char *data, size_t length,
+                              struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // The child of that key; NULL = none.
 const struct weft_yaml_node *weft_yaml_child(const struct weft_yaml_node *mapping, const char *key);
 // The line of a path, or of the nearest enclosing key that the document has.

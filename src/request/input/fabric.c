@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fabrics by their specification: reference fabrics ("torus:16x8", "ring:64", "ideal"), shapes of
-// links ("mesh:8x8", "hypercube:6", "full-mesh:8"), the fabric of a plan's file. A specification
-// with a dot or a slash is a file: no fabric's name has one.
+// links ("mesh:8x8", "hypercube:6", "full-mesh:8"), the fabric of a plan's file or of a topology's.
+// A specification with a dot or a slash is a file: no fabric's name has one.
 
 #include "weft/format.h"
 #include "weft/plan.h"
@@ -277,13 +277,31 @@ static bool refuse_hardware(const struct weft_request_fabric *request, bool shap
                      name);
 }
 
-static bool load_plan(const struct weft_plan **plan, const char *path,
-                      struct weft_request_environment *environment)
+// The network of a file: a topology of another program, or a plan, whose flaws matter only where it
+// is `played`.
+static bool load_network(const struct weft_network **network,
+                         const struct weft_request_fabric *request, bool played,
+                         struct weft_request_environment *environment)
 {
-    struct weft_plan *loaded = WEFT_NEW(environment->base.arena, struct weft_plan, 1);
-    *plan = loaded;
-    return weft_plan_load(loaded, path, environment->base.arena, environment->base.scratch,
-                          environment->base.error);
+    const struct weft_environment *base = &environment->base;
+    const char *path = request->specification;
+    if (weft_file_is_topology(weft_file_kind_at(path))) {
+        struct weft_topology_file topology;
+        struct weft_network *built = WEFT_NEW(base->arena, struct weft_network, 1);
+        *network = built;
+        return weft_request_topology_file(&topology, path, request->hardware, true, environment) &&
+               (weft_topology_file_build(built, &topology, base) ||
+                weft_wrap(base->error, "%s", path));
+    }
+    struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
+    *network = &plan->network;
+    if (!refuse_hardware(request, false, base->error) ||
+        !weft_plan_load(plan, path, base->arena, base->scratch, base->error)) {
+        return false;
+    }
+    return !played || plan->flaws.count == 0 ||
+           weft_fail(base->error, WEFT_INPUT, "%s: %s; see weft check", path,
+                     plan->flaws.items[0].text);
 }
 
 // A shape of links, or else a reference fabric. Only a shape's routes have to be searched, and only
@@ -326,17 +344,8 @@ bool weft_request_network(const struct weft_network **network,
                           const struct weft_request_fabric *request,
                           struct weft_request_environment *environment)
 {
-    const char *path = request->specification;
-    if (is_file(path)) {
-        const struct weft_plan *plan = NULL;
-        if (!refuse_hardware(request, false, environment->base.error) ||
-            !load_plan(&plan, path, environment)) {
-            return false;
-        }
-        *network = &plan->network;
-        return plan->flaws.count == 0 ||
-               weft_fail(environment->base.error, WEFT_INPUT, "%s: %s; see weft check", path,
-                         plan->flaws.items[0].text);
+    if (is_file(request->specification)) {
+        return load_network(network, request, true, environment);
     }
     struct weft_network *made = WEFT_NEW(environment->base.arena, struct weft_network, 1);
     *network = made;
@@ -348,13 +357,10 @@ bool weft_request_links(const struct weft_fabric **fabric,
                         struct weft_request_environment *environment)
 {
     if (is_file(request->specification)) {
-        const struct weft_plan *plan = NULL;
-        if (!refuse_hardware(request, false, environment->base.error) ||
-            !load_plan(&plan, request->specification, environment)) {
-            return false;
-        }
-        *fabric = &plan->network.fabric;
-        return true;
+        const struct weft_network *network = NULL;
+        bool loaded = load_network(&network, request, false, environment);
+        *fabric = loaded ? &network->fabric : NULL;
+        return loaded;
     }
     struct weft_network *made = WEFT_NEW(environment->base.arena, struct weft_network, 1);
     *fabric = &made->fabric;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs from files of any kind: a task graph, a Chakra trace of many files, a traffic matrix of
-// htsim, a GOAL schedule. The file's name says which. What a file cannot say exactly is noted, not
-// hidden.
+// htsim, a GOAL schedule, a workload of SimAI. The file's name says which, or its first bytes. What
+// a file cannot say exactly is noted, not hidden.
 
 #include "weft/format.h"
 #include "weft/request.h"
@@ -20,6 +20,7 @@ const struct weft_parameter weft_trace_parameters[WEFT_TRACE_PARAMETERS] = {
     {"groups", weft_read_text, offsetof(struct weft_request_trace, groups_path), 0, 0, NULL},
     {"accelerator", read_accelerator, offsetof(struct weft_request_trace, accelerator), 0, 0, NULL},
     {"lenient", NULL, offsetof(struct weft_request_trace, lenient), 0, 0, NULL},
+    {"ranks", weft_read_count, offsetof(struct weft_request_trace, rank_count), 2, 1u << 20, NULL},
 };
 
 // What is not as the trace has it.
@@ -132,6 +133,51 @@ static bool load_schedule(struct weft_loaded_job *job, const char *path,
     return true;
 }
 
+static bool load_workload(struct weft_loaded_job *job, const char *path,
+                          const struct weft_request_trace *trace,
+                          struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_arena scratch = base->scratch;
+    struct weft_arena kept = weft_arena_split(&scratch);
+    struct weft_simai workload;
+    struct weft_taskgraph graph;
+    if (!weft_simai_load(&workload, path, &kept, scratch, base->error)) {
+        return false;
+    }
+    uint32_t said = workload.rank_count;
+    uint32_t ranks = trace->rank_count > 0 ? trace->rank_count : said;
+    ranks = ranks > 0 ? ranks : trace->rank_default;
+    if (ranks == 0) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "%s: a workload without all_gpus: how many ranks play it? write "
+                         "{ranks=128}",
+                         path);
+    }
+    if (said > 0 && said != ranks) {
+        return weft_fail(base->error, WEFT_INPUT,
+                         "%s: its all_gpus is %u, not %u; leave {ranks} "
+                         "out",
+                         path, said, ranks);
+    }
+    if (!weft_simai_lower(&graph, &workload, ranks, base->arena, scratch, base->error)) {
+        return weft_wrap(base->error, "%s", path);
+    }
+    if (workload.pp > 1) {
+        weft_request_note(environment,
+                          "%s: %u pipeline stages: as in SimAI each rank plays all lines, and "
+                          "nothing is sent between stages",
+                          path, workload.pp);
+    }
+    if (workload.broadcast_count > 0) {
+        weft_request_note(environment,
+                          "%s: broadcasts (%u) are AllReduces of as many bytes on the wire", path,
+                          workload.broadcast_count);
+    }
+    *job = (struct weft_loaded_job){.fbuf = {.graph = graph}};
+    return true;
+}
+
 static bool ends_with(const char *path, const char *end)
 {
     size_t length = strlen(path);
@@ -140,7 +186,8 @@ static bool ends_with(const char *path, const char *end)
 
 bool weft_request_is_load(const char *path)
 {
-    return ends_with(path, ".cm") || ends_with(path, ".goal") || ends_with(path, ".bin");
+    return ends_with(path, ".cm") || ends_with(path, ".goal") || ends_with(path, ".bin") ||
+           weft_file_kind_at(path) == WEFT_FILE_SIMAI;
 }
 
 static bool is_stated(const struct weft_request_trace *trace)
@@ -150,10 +197,10 @@ static bool is_stated(const struct weft_request_trace *trace)
 
 bool weft_request_refuse_trace(const struct weft_request_trace *trace, struct weft_error *error)
 {
-    return !is_stated(trace) ||
+    return (!is_stated(trace) && trace->rank_count == 0) ||
            weft_fail(error, WEFT_USAGE,
-                     "{groups}, {lenient} and {accelerator} are for Chakra traces; a model's "
-                     "accelerators stand in the cluster file");
+                     "{groups}, {lenient} and {accelerator} are for Chakra traces, {ranks} for "
+                     "SimAI's workloads; a model's accelerators stand in the cluster file");
 }
 
 // A job that is being loaded, as its guard holds it.
@@ -169,6 +216,12 @@ static bool load(void *context)
     const struct loading *loading = context;
     const char *path = loading->path;
     const struct weft_environment *base = &loading->environment->base;
+    enum weft_file_kind kind = weft_file_kind_at(path);
+    if (loading->trace->rank_count > 0 && kind != WEFT_FILE_SIMAI) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "'%.60s' is no SimAI workload, and says its ranks; leave out {ranks}",
+                         path);
+    }
     if (weft_chakra_is_trace(path)) {
         return load_trace(loading->job, path, loading->trace, loading->environment);
     }
@@ -178,9 +231,17 @@ static bool load(void *context)
                          "{lenient}",
                          path);
     }
+    if (kind == WEFT_FILE_SIMAI) {
+        return load_workload(loading->job, path, loading->trace, loading->environment);
+    }
     if (weft_request_is_load(path)) {
         return ends_with(path, ".cm") ? load_matrix(loading->job, path, loading->environment)
                                       : load_schedule(loading->job, path, loading->environment);
+    }
+    if (kind != WEFT_FILE_UNKNOWN && kind != WEFT_FILE_EDGES) {
+        return weft_fail(base->error, WEFT_INPUT, "%s: this is %s, no job%s", path,
+                         weft_file_kind_words(kind),
+                         weft_file_is_topology(kind) ? "; give it as {topology=FILE}" : "");
     }
     *loading->job = (struct weft_loaded_job){.failures = NULL};
     return weft_fbuf_load(&loading->job->fbuf, path, base->arena, base->scratch, base->error);

@@ -1,49 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric of a simulation: a reference fabric, or a Fat-tree by its tiers as htsim has it, with
-// the cables broken that a traffic matrix says. What a file of tiers brings may not be said again
-// by the request, because one of the two would be ignored.
+// The fabric of a simulation: a reference fabric, or a topology that another program describes; a
+// Fat-tree by its tiers as htsim has it loses the cables that a traffic matrix breaks. What a
+// file brings may not be said again by the request, because one of the two would be ignored.
 
 #include "request/simulate/simulation.h"
 #include "weft/format.h"
+#include "weft/request/parameter.h"
 
-// A file of tiers brings its servers, rates and latencies: what says otherwise would be ignored.
-static bool check_tiers(const struct simulation *simulation, const struct weft_tiers *tiers,
-                        uint32_t server_count)
+bool simulation_load_topology(struct simulation *simulation, struct weft_simulate_request *request)
 {
-    const struct weft_simulate_request *request = simulation->request;
-    const struct weft_request_hardware *hardware = &request->hardware;
-    struct weft_error *error = simulation->environment->base.error;
-    if (request->fabric != NULL || hardware->cluster_path != NULL || hardware->degree != 0 ||
-        hardware->rate_given || hardware->latency_given || hardware->host_given ||
-        hardware->balance_given || request->shape.radix != 0 ||
-        request->shape.oversubscription > 0 || request->scale_up.accelerators > 1) {
-        return weft_fail(
-            error, WEFT_USAGE,
-            "{topology} brings the fabric; leave out {fabric}, {cluster}, {degree}, "
-            "{rate}, {latency}, {host-rate}, {balance}, {radix}, {oversubscription} and "
-            "{accelerators}");
+    struct weft_request_environment *environment = simulation->environment;
+    struct weft_error *error = environment->base.error;
+    struct weft_topology_file *topology =
+        WEFT_NEW(environment->base.arena, struct weft_topology_file, 1);
+    const char *path = request->topology_path;
+    const struct weft_stated rows[] = {
+        {request->fabric != NULL, "fabric"},
+        {request->plan_path != NULL, "plan"},
+        {request->shape.radix != 0, "radix"},
+        {request->shape.oversubscription > 0, "oversubscription"},
+        {request->scale_up.accelerators > 1, "accelerators"},
+        {NULL},
+    };
+    if (path == NULL) {
+        return true;
     }
-    uint32_t asked = hardware->server_count;
-    if (server_count > tiers->server_count || (asked > 0 && asked != tiers->server_count)) {
-        return weft_fail(error, WEFT_INPUT,
-                         "%s: has %u servers, not %u; choose a topology of that many",
-                         request->topology_path, tiers->server_count,
-                         server_count > tiers->server_count ? server_count : asked);
+    if (!weft_refuse_stated(rows, error,
+                            "stands beside {topology}, which brings the fabric; leave it out") ||
+        !weft_request_topology_file(topology, path, &request->hardware, true, environment)) {
+        return false;
     }
+    request->scale_up.accelerators = topology->accelerators > 1 ? topology->accelerators : 0;
+    request->trace.rank_default = topology->server_count;
+    simulation->topology = topology;
     return true;
 }
 
-// Reads the tiers and builds their fabric, without the cables that a matrix breaks. The cluster
-// that results has one port a server, of the lowest tier's rate.
-static bool build_tiers(struct simulation *simulation, uint32_t server_count)
+// What a server sends at, and by how many NICs, of the first one: what collectives are laid out
+// for.
+static void describe_cluster(struct simulation *simulation, uint32_t accelerators)
+{
+    const struct weft_fabric *fabric = &simulation->network->fabric;
+    double rate_Bps = 0;
+    uint64_t latency_ps = 0;
+    uint32_t ports = 0;
+    for (uint32_t i = fabric->first[0]; i < fabric->first[1]; i++) {
+        const struct weft_link *link = &fabric->links[i];
+        if (accelerators < 2 || link->to != fabric->server_count) { // not the switch inside
+            rate_Bps += link->rate_Bps;
+            ports += link->width;
+            latency_ps = link->latency_ps;
+        }
+    }
+    ports = accelerators < 2 ? ports : accelerators;
+    simulation->cluster = (struct weft_cluster){
+        .server_count = fabric->server_count / accelerators,
+        .degree = ports > 0 ? ports : 1,
+        .rate_Bps = accelerators < 2 && ports > 0 ? rate_Bps / ports : rate_Bps,
+        .latency_ps = latency_ps,
+    };
+}
+
+// Builds the fabric of {topology}, without the cables that a matrix breaks.
+static bool build_topology(struct simulation *simulation, uint32_t server_count)
 {
     const struct weft_environment *base = &simulation->environment->base;
     const char *path = simulation->request->topology_path;
-    struct weft_tiers tiers;
-    if (!weft_topo_load(&tiers, path, base->scratch, base->error) ||
-        !check_tiers(simulation, &tiers, server_count)) {
-        return false;
+    const struct weft_topology_file *topology = simulation->topology;
+    uint32_t servers = topology->server_count / topology->accelerators;
+    uint32_t asked = simulation->request->hardware.server_count;
+    if (server_count > servers || (asked > 0 && asked != servers)) {
+        return weft_fail(base->error, WEFT_INPUT,
+                         "%s: has %u servers, not %u; choose a topology of that many", path,
+                         servers, server_count > servers ? server_count : asked);
     }
+    simulation->fabric = "topology";
+    if (topology->kind != WEFT_TOPOLOGY_TIERS) {
+        if (simulation->matrix.failure_count > 0) {
+            return weft_fail(base->error, WEFT_USAGE,
+                             "the matrix breaks cables of a Fat-tree by its tiers; %s is %s", path,
+                             weft_topology_file_kind_words(topology->kind));
+        }
+        if (!weft_topology_file_build(simulation->network, topology, base)) {
+            return weft_wrap(base->error, "%s", path);
+        }
+        describe_cluster(simulation, topology->accelerators);
+        return true;
+    }
+    struct weft_tiers tiers = topology->tiers;
     // A buffer that is asked for wins over what the file says of ports.
     for (uint32_t t = 0; t < tiers.tier_count && simulation->request->packets.port.buffer.given;
          t++) {
@@ -54,13 +98,7 @@ static bool build_tiers(struct simulation *simulation, uint32_t server_count)
                                  simulation->matrix.failure_count, base)) {
         return weft_wrap(base->error, "%s", path);
     }
-    simulation->fabric = "topology";
-    simulation->cluster = (struct weft_cluster){
-        .server_count = tiers.server_count,
-        .degree = 1,
-        .rate_Bps = tiers.tiers[0].rate_Bps,
-        .latency_ps = tiers.tiers[0].latency_ps,
-    };
+    describe_cluster(simulation, 1);
     return true;
 }
 
@@ -93,8 +131,8 @@ bool simulation_build_network(struct simulation *simulation, uint32_t server_cou
     const struct weft_simulate_request *request = simulation->request;
     struct weft_environment *base = &simulation->environment->base;
     simulation->network = WEFT_NEW(base->arena, struct weft_network, 1);
-    if (request->topology_path != NULL) {
-        return build_tiers(simulation, server_count);
+    if (simulation->topology != NULL) {
+        return build_topology(simulation, server_count);
     }
     if (simulation->matrix.failure_count > 0) {
         return weft_fail(base->error, WEFT_USAGE,

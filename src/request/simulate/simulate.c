@@ -182,8 +182,9 @@ bool weft_request_simulate(struct weft_simulate_result *result,
 {
     struct weft_simulate_result found = {.load =
                                              request->load_count > 0 ? request->loads[0] : NULL};
+    struct weft_simulate_request asked = *request;
     struct simulation simulation = {
-        .request = request,
+        .request = &asked,
         .environment = environment,
         .result = &found,
         .loads = request->loads,
@@ -198,7 +199,9 @@ bool weft_request_simulate(struct weft_simulate_result *result,
         return weft_fail(environment->base.error, WEFT_USAGE, "'%.100s': at most %d jobs",
                          request->loads[WEFT_SIMULATE_LOADS_MAX], WEFT_SIMULATE_LOADS_MAX);
     }
-    if (!play(&simulation)) {
+    asked.trace.rank_default = request->hardware.server_count *
+                               (asked.scale_up.accelerators > 1 ? asked.scale_up.accelerators : 1);
+    if (!simulation_load_topology(&simulation, &asked) || !play(&simulation)) {
         return false;
     }
     // The packets stand in this frame; the result keeps its own.
@@ -209,7 +212,7 @@ bool weft_request_simulate(struct weft_simulate_result *result,
     found.options.packet = packet;
     found.fabric = simulation.fabric;
     found.lenient = request->trace.lenient;
-    found.accelerators = request->scale_up.accelerators > 1 ? request->scale_up.accelerators : 1;
+    found.accelerators = asked.scale_up.accelerators > 1 ? asked.scale_up.accelerators : 1;
     found.network = simulation.network;
     found.cluster = simulation.cluster;
     *result = found;

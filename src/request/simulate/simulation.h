@@ -21,6 +21,7 @@ struct simulation {
     struct weft_job_timing *timings;   // as a snapshot has them; NULL = all zero
     const uint64_t *compute_ps;        // per job of a snapshot: of an iteration; else NULL
     const char *fabric;
+    const struct weft_topology_file *topology; // of {topology}; NULL = none
     struct weft_network *network;
     struct weft_cluster cluster;
     // Of traffic matrices: broken cables, and how urgent connections are. The last that says wins.
@@ -40,6 +41,10 @@ bool simulation_play_snapshot(struct simulation *simulation) WEFT_MUST_USE;
 
 // ---- network.c ----
 
+// Reads {topology}, where there is one, before the loads, which may ask how many ranks it has. The
+// request from now on has the accelerators of a server that the file says.
+bool simulation_load_topology(struct simulation *simulation, struct weft_simulate_request *request)
+    WEFT_MUST_USE;
 // The fabric that the request names for that many servers (0: as it says).
 bool simulation_build_network(struct simulation *simulation, uint32_t server_count) WEFT_MUST_USE;
 

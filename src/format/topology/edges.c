@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists of edges, "A B [RATE [LATENCY]]" a line, with spaces or commas between: what networkx
+// writes (write_edgelist; "{}" behind an edge is passed over) and people write by hand.
+//
+// Nodes whose names begin as switches are called are switches, the others are servers; a list of
+// servers alone is a fabric whose servers forward. Each edge is a cable that works both ways.
+// O(bytes).
+
+#include "draft.h"
+#include "format/syntax/lines.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const char *const switch_names[] = {"switch", "sw",   "leaf",   "spine", "tor",
+                                           "agg",    "core", "router", "fabric"};
+
+bool draft_is_switch_name(const char *name, size_t length)
+{
+    for (size_t i = 0; i < sizeof switch_names / sizeof switch_names[0]; i++) {
+        size_t own = strlen(switch_names[i]);
+        if (length >= own && strncasecmp(name, switch_names[i], own) == 0 &&
+            (length == own || strchr("0123456789_-.", name[own]) != NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read_node(uint32_t *node, struct draft *draft, const struct line_word *word)
+{
+    bool is_switch = draft_is_switch_name(word->text, word->length);
+    return draft_node(node, draft, word->text, word->length,
+                      is_switch ? DRAFT_SWITCH : DRAFT_SERVER);
+}
+
+static bool read_edge(struct draft *draft, const struct line_word *words, uint32_t count)
+{
+    struct draft_cable cable = {.latency_ps = WEFT_NEVER, .width = 1};
+    char text[2][40] = {"", ""};
+    for (uint32_t w = 2; w < count; w++) {
+        if (w > 3 || words[w].length >= sizeof text[0]) {
+            return weft_fail(draft->error, WEFT_INPUT,
+                             "'%.*s' behind an edge; it is A B RATE "
+                             "LATENCY, as gpu0 leaf0 400Gbps 1us",
+                             WORD_SHOWN(&words[w]));
+        }
+        memcpy(text[w - 2], words[w].text, words[w].length);
+    }
+    if ((text[0][0] != '\0' && !weft_parse_rate(&cable.rate_Bps, text[0], draft->error)) ||
+        (text[1][0] != '\0' && !weft_parse_time(&cable.latency_ps, text[1], draft->error))) {
+        return false;
+    }
+    if (text[0][0] != '\0' && !(cable.rate_Bps > 0)) {
+        return weft_fail(draft->error, WEFT_INPUT, "an edge of rate 0 carries nothing");
+    }
+    return read_node(&cable.from, draft, &words[0]) && read_node(&cable.to, draft, &words[1]) &&
+           draft_join(draft, &cable);
+}
+
+// Divides words at commas; leaves out "{}" and what stands behind '#'.
+static bool divide(struct line_word *words, uint32_t *count, const struct lines *lines,
+                   struct weft_error *error)
+{
+    *count = 0;
+    for (uint32_t w = 0; w < lines->word_count && lines->words[w].text[0] != '#'; w++) {
+        const char *at = lines->words[w].text;
+        const char *end = at + lines->words[w].length;
+        while (at < end) {
+            const char *stop = memchr(at, ',', (size_t)(end - at));
+            stop = stop == NULL ? end : stop;
+            const struct line_word word = {at, (size_t)(stop - at)};
+            at = stop + (stop < end);
+            if (word.length == 0 || word_is(&word, "{}")) {
+                continue;
+            }
+            if (*count == LINE_WORDS) {
+                return weft_fail(error, WEFT_INPUT, "more than %u words", LINE_WORDS);
+            }
+            words[(*count)++] = word;
+        }
+    }
+    return *count >= 2 || weft_fail(error, WEFT_INPUT, "one word alone; an edge is A B");
+}
+
+bool topology_read_edges(struct weft_topology_file *topology, struct draft *draft, const char *data,
+                         size_t length)
+{
+    struct lines lines = {.at = data, .end = data + length};
+    for (bool more = true;;) {
+        struct line_word words[LINE_WORDS];
+        uint32_t count = 0;
+        if (!lines_next(&lines, &more, draft->error)) {
+            return false;
+        }
+        if (!more) {
+            return draft_finish(topology, draft);
+        }
+        if (!divide(words, &count, &lines, draft->error) || !read_edge(draft, words, count)) {
+            return weft_wrap(draft->error, "line %u", lines.number);
+        }
+    }
+}
