@@ -24,7 +24,8 @@ static void a_nest_becomes_a_tree_of_switches(void **state)
     struct weft_error error;
     const struct weft_environment environment = {
         .arena = &arena, .scratch = scratch, .error = &error};
-    assert_true(weft_export_slurm(&text, &nest, NULL, "gpu-08", &environment));
+    assert_true(weft_export_slurm(
+        &text, &(struct weft_slurm){.nest = &nest, .first_node = "gpu-08"}, &environment));
     assert_non_null(strstr(text, "      - switch: tier1-0\n        nodes: gpu-[08-09]\n"
                                  "      - switch: tier1-1\n        nodes: gpu-[10-11]\n"
                                  "      - switch: tier2-0\n        children: tier1-[0-1]\n"));
@@ -46,7 +47,8 @@ static void blocks_keep_their_servers_and_double_in_size(void **state)
     struct weft_error error;
     const struct weft_environment environment = {
         .arena = &arena, .scratch = scratch, .error = &error};
-    assert_true(weft_export_slurm(&text, NULL, &blocks, "node", &environment));
+    assert_true(weft_export_slurm(
+        &text, &(struct weft_slurm){.blocks = &blocks, .first_node = "node"}, &environment));
     assert_non_null(strstr(text, "    block_sizes:\n      - 2\n      - 4\n    blocks:\n"
                                  "      - block: block0\n        nodes: node[0,2]\n"
                                  "      - block: block1\n        nodes: node[1,3]\n"));
@@ -62,7 +64,8 @@ static void what_is_no_name_of_a_node_is_refused(void **state)
         struct weft_error error;
         const struct weft_environment environment = {
             .arena = &arena, .scratch = scratch, .error = &error};
-        assert_false(weft_export_slurm(&text, &nest, NULL, names[i], &environment));
+        assert_false(weft_export_slurm(
+            &text, &(struct weft_slurm){.nest = &nest, .first_node = names[i]}, &environment));
         assert_int_equal(error.code, WEFT_INPUT);
         assert_null(text);
     }
