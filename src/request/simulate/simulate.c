@@ -70,6 +70,7 @@ static bool refuse_rounds(const struct weft_simulate_request *request, bool trac
         {!trace && request->trace.groups_path != NULL, "groups"},
         {!trace && request->trace.accelerator != NULL, "accelerator"},
         {!trace && request->trace.lenient, "lenient"},
+        {!trace && request->trace.rank_count > 0, "ranks"},
         {NULL},
     };
     return weft_refuse_stated(rows, error, "is for files of jobs, not for '%.60s'",
