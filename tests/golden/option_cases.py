@@ -481,7 +481,8 @@ for form in ("dot svg circuits-csv circuits-json ip-routes fbuf chakra goal slur
                       {"strict": "the plan's rings are circulant"} if form == "fbuf" else {}))
 SCHEDULED = {"engine": ["flow"], "balance": ["even"]}
 CASES += [
-    Case("export-fabric-infragraph", "export", "fat-tree:16 --format infragraph --degree 4 --rate 100Gbps",
+    Case("export-fabric-infragraph", "export",
+         "fat-tree:16 --format infragraph --degree 4 --rate 100Gbps",
          {"cluster": ["small.yaml"]}),
     Case("export-fabric", "export", "fat-tree:16 --format slurm-topology --degree 4 --rate 100Gbps",
          quiet={key: "Slurm is told who is near, not how near"
