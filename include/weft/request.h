@@ -294,7 +294,7 @@ void weft_request_note_batch(const struct weft_model *model, const struct weft_c
 struct weft_request_trace {
     const char *groups_path;                    // NULL = beside the trace, if there
     const struct weft_accelerator *accelerator; // what computes nodes that state no duration
-    bool lenient; // dependencies on nodes that are not there are taken for done
+    bool lenient;          // dependencies on nodes that are not there are taken for done
     uint32_t rank_count;   // of a SimAI workload; 0 = as its all_gpus says, else
     uint32_t rank_default; // what the fabric has; 0 = nobody says
 };

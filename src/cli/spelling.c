@@ -104,6 +104,7 @@ void cli_spell_for(const struct weft_parameter_group *groups, char *message)
 }
 
 // What a file of each kind is for, as a command with the file.
+#define TOPOLOGY_USE "; write weft simulate FLOWS --topology FILE"
 static const char *const uses[WEFT_FILE_KINDS] = {
     [WEFT_FILE_CLUSTER] = "; it stands behind a model: weft plan MODEL FILE",
     [WEFT_FILE_MODEL] = "; write weft plan FILE CLUSTER.yaml",
@@ -117,7 +118,13 @@ static const char *const uses[WEFT_FILE_KINDS] = {
     [WEFT_FILE_CHAKRA] = "; write weft simulate with the folder of the trace",
     [WEFT_FILE_GOAL] = "; write weft simulate FILE CLUSTER.yaml",
     [WEFT_FILE_MATRIX] = "; write weft simulate FILE CLUSTER.yaml",
-    [WEFT_FILE_TIERS] = "; write weft simulate FLOWS --topology FILE",
+    [WEFT_FILE_TIERS] = TOPOLOGY_USE,
+    [WEFT_FILE_HOSTS] = TOPOLOGY_USE,
+    [WEFT_FILE_SLURM] = TOPOLOGY_USE,
+    [WEFT_FILE_INFRAGRAPH] = TOPOLOGY_USE,
+    [WEFT_FILE_GRAPHML] = TOPOLOGY_USE,
+    [WEFT_FILE_EDGES] = TOPOLOGY_USE,
+    [WEFT_FILE_SIMAI] = "; write weft simulate FILE CLUSTER.yaml",
     [WEFT_FILE_MSCCL] = "; write weft collective check FILE",
     [WEFT_FILE_NCCL_TOPOLOGY] = "; write weft init --from FILE -o cluster.yaml",
     [WEFT_FILE_TRANSFORMERS] = "; write a model file with 'preset: transformer'",

@@ -114,7 +114,7 @@ static bool note_strict(const struct weft_fbuf *planned, uint32_t sizes_left_out
         !weft_request_packets(&options, &packet, &asked, WEFT_LOAD_TASKGRAPH, base)) {
         return false;
     }
-    const struct weft_sim_job job = {&planned->graph, servers, network->rings};
+    const struct weft_sim_job job = {&planned->graph, servers, network->rings, NULL};
     weft_request_step_begin(environment, "simulating", 0);
     bool played = weft_sim_run_jobs(&result, network, &job, 1, &options, base);
     weft_request_step_end(environment);
@@ -260,15 +260,15 @@ static bool find_fabric(struct exported *exported, const struct weft_export_requ
     const struct weft_environment *base = &environment->base;
     struct weft_request_hardware hardware = request->hardware;
     *exported = (struct exported){.names = NULL};
-    if (weft_file_is_topology(weft_file_kind_at(request->path))) {
+    if (weft_file_is_topology(weft_file_kind(request->path))) {
         struct weft_topology_file topology;
         struct weft_fabric *built = WEFT_NEW(base->arena, struct weft_fabric, 1);
         exported->fabric = built;
         if (!weft_request_topology_file(&topology, request->path, &hardware, rated, environment)) {
             return false;
         }
-        bool named = topology.accelerators == 1 && topology.kind != WEFT_TOPOLOGY_TIERS &&
-                     topology.kind != WEFT_TOPOLOGY_HOSTS && request->first_node == NULL;
+        bool named = topology.accelerators == 1 && topology.kind != WEFT_FILE_TIERS &&
+                     topology.kind != WEFT_FILE_HOSTS && request->first_node == NULL;
         exported->names = named ? topology.names : NULL;
         exported->has_blocks = topology.has_blocks;
         exported->accelerators = topology.accelerators;

@@ -16,7 +16,7 @@ static void check_topology(struct weft_topology_file *topology, struct fuzz_desk
     struct weft_fabric fabric;
     const struct weft_environment environment = {
         .arena = &desk->arena, .scratch = desk->scratch, .error = &error};
-    bool tiers = topology->kind == WEFT_TOPOLOGY_TIERS;
+    bool tiers = topology->kind == WEFT_FILE_TIERS;
     WEFT_ASSERT(tiers || topology->server_count >= 2);
     if (topology->server_count > NODES_MAX || topology->node_count > NODES_MAX) {
         return;
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct weft_error error = {.code = WEFT_OK};
     struct weft_topology_file topology = {.server_count = 77};
     fuzz_open(&desk);
-    WEFT_ASSERT(weft_file_kind_of((const char *)data, size) < WEFT_FILE_KIND_COUNT);
+    WEFT_ASSERT(weft_file_kind_of((const char *)data, size) < WEFT_FILE_KINDS);
     if (weft_topology_file_read(&topology, (const char *)data, size, &desk.arena, desk.scratch,
                                 &error)) {
         check_topology(&topology, &desk);

@@ -27,7 +27,7 @@ printf '216 8 16 72 768 A100\n128 129\n' > simai-topology
 printf 'infrastructure:\n  name: clos\n' > infra.yaml
 printf 'Nodes 4\nConnections 1\n0->1 id 1 start 0 size 2000000\n' > four.cm
 printf '{"model_type": "llama", "hidden_size": 4096}\n' > config.json
-gzip -c job.fbuf > job.fbuf.gz
+bzip2 -c job.fbuf > job.fbuf.bz2
 printf '<!DOCTYPE html><html></html>\n' > page.html
 printf '<system version="1"><cpu numaid="0" arch="x86_64"><pci busid="0000:18:00.0" ' > topo.xml
 printf 'class="0x020000" link_speed="32.0 GT/s PCIe" link_width="16"><nic>' >> topo.xml
@@ -70,7 +70,7 @@ try weft simulate model.yaml cluster.yaml
 try weft simulate simai.txt cluster.yaml
 try weft simulate infra.yaml cluster.yaml
 try weft simulate job.fbuf --topology four.cm
-try weft simulate job.fbuf.gz cluster.yaml
+try weft simulate job.fbuf.bz2 cluster.yaml
 try weft simulate plan.json
 try weft interleave trace.yaml
 try weft sweep trace.yaml

@@ -50,16 +50,20 @@ enum weft_file_kind {
     WEFT_FILE_CHAKRA,
     WEFT_FILE_GOAL, // text; the binary form says nothing of itself
     WEFT_FILE_MATRIX,
+    // Topologies that other programs describe (weft/format/topology_file.h).
     WEFT_FILE_TIERS,
+    WEFT_FILE_HOSTS,
+    WEFT_FILE_SLURM,
+    WEFT_FILE_INFRAGRAPH,
+    WEFT_FILE_GRAPHML,
+    WEFT_FILE_EDGES,
     WEFT_FILE_MSCCL,
     WEFT_FILE_MSCCLPP,
     WEFT_FILE_NCCL_TOPOLOGY,
     WEFT_FILE_NCCL_GRAPH,
-    WEFT_FILE_SIMAI_WORKLOAD,
-    WEFT_FILE_SIMAI_TOPOLOGY,
-    WEFT_FILE_INFRAGRAPH,
+    WEFT_FILE_SIMAI,
+    WEFT_FILE_ASTRA_NETWORK,
     WEFT_FILE_KINETO,
-    WEFT_FILE_SLURM,
     WEFT_FILE_TRANSFORMERS,
     WEFT_FILE_DOT,
     WEFT_FILE_SVG,
@@ -75,6 +79,10 @@ enum weft_file_kind {
 enum weft_file_kind weft_file_kind_of(const char *data, size_t length);
 enum weft_file_kind weft_file_kind(const char *path);
 const char *weft_file_kind_name(enum weft_file_kind kind); // "a cluster file"
+static inline bool weft_file_is_topology(enum weft_file_kind kind)
+{
+    return kind >= WEFT_FILE_TIERS && kind <= WEFT_FILE_EDGES;
+}
 // For readers that failed: wraps the error by the path or, where the file is of another known kind
 // than is wanted, says so instead, with the remedy "file" of that kind. Returns false.
 bool weft_file_mistaken(struct weft_error *error, const char *path, enum weft_file_kind wanted);

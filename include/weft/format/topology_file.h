@@ -11,26 +11,17 @@
 
 #include "weft/base.h"
 #include "weft/fabric.h"
+#include "weft/format/file.h"
 
 WEFT_API_BEGIN
-
-enum weft_topology_file_kind {
-    WEFT_TOPOLOGY_TIERS, // htsim's: `tiers` alone is set
-    WEFT_TOPOLOGY_HOSTS, // SimAI, HPCC
-    WEFT_TOPOLOGY_SLURM,
-    WEFT_TOPOLOGY_INFRAGRAPH,
-    WEFT_TOPOLOGY_GRAPHML,
-    WEFT_TOPOLOGY_EDGES,
-    WEFT_TOPOLOGY_KIND_COUNT,
-};
 
 // Nodes and cables of a file: servers first, then switches, each in the file's order. A cable that
 // works both ways is two links. Where the file has no rate, rate_Bps is 0 and `width` says how many
 // cables it stands for; where it has no latency, latency_ps is WEFT_NEVER. weft_topology_file_fill
 // gives them.
 struct weft_topology_file {
-    enum weft_topology_file_kind kind;
-    struct weft_tiers tiers;
+    enum weft_file_kind kind; // a topology
+    struct weft_tiers tiers;  // of TIERS, where nothing else is set but the servers
     uint32_t server_count;
     uint32_t node_count;
     const char *const *names; // of nodes
@@ -52,8 +43,6 @@ bool weft_topology_file_read(struct weft_topology_file *topology, const char *da
 bool weft_topology_file_load(struct weft_topology_file *topology, const char *path,
                              struct weft_arena *arena, struct weft_arena scratch,
                              struct weft_error *error) WEFT_MUST_USE;
-// "an htsim topology"
-const char *weft_topology_file_kind_words(enum weft_topology_file_kind kind);
 // Gives cables without a rate or a latency those. O(links).
 void weft_topology_file_fill(struct weft_topology_file *topology, double rate_Bps,
                              uint64_t latency_ps);
@@ -69,38 +58,6 @@ bool weft_topology_file_build(struct weft_network *network,
 bool weft_topology_file_servers(struct weft_fabric *fabric,
                                 const struct weft_topology_file *topology,
                                 const struct weft_environment *environment) WEFT_MUST_USE;
-
-// ---- what a file is ----
-
-// Of files that Weft or its neighbors read, by their first bytes.
-enum weft_file_kind {
-    WEFT_FILE_UNKNOWN,
-    WEFT_FILE_TIERS, // a topology of each kind, as enum weft_topology_file_kind has them
-    WEFT_FILE_HOSTS,
-    WEFT_FILE_SLURM,
-    WEFT_FILE_INFRAGRAPH,
-    WEFT_FILE_GRAPHML,
-    WEFT_FILE_EDGES,
-    WEFT_FILE_SIMAI, // a workload
-    WEFT_FILE_MATRIX,
-    WEFT_FILE_GOAL,
-    WEFT_FILE_PLAN,
-    WEFT_FILE_MSCCL,
-    WEFT_FILE_NCCL,
-    WEFT_FILE_ASTRA_NETWORK,
-    WEFT_FILE_CLUSTER,
-    WEFT_FILE_KIND_COUNT,
-};
-// Of at least the first 4096 bytes of a file, or all. O(1).
-enum weft_file_kind weft_file_kind_of(const char *data, size_t length);
-// Of a file; UNKNOWN also where it cannot be read, or is stdin.
-enum weft_file_kind weft_file_kind_at(const char *path);
-// "a SimAI workload"; of UNKNOWN "nothing that Weft knows".
-const char *weft_file_kind_words(enum weft_file_kind kind);
-static inline bool weft_file_is_topology(enum weft_file_kind kind)
-{
-    return kind >= WEFT_FILE_TIERS && kind <= WEFT_FILE_EDGES;
-}
 
 WEFT_API_END
 

@@ -5,9 +5,10 @@
 // Rows of a table say what a kind is known by: the bytes that it begins with, the keys of its
 // outermost mapping (YAML at the left margin, JSON inside the first brace), its root element, or
 // words of its first lines. The first row that fits wins, so that a narrow one stands before a wide
-// one. A kind is a guess for people; no reader decides by it. O(bytes * rows) of 64 KiB at most.
+// one. Topologies are told by their own chamber. A kind is a guess for people; no reader decides by
+// it. O(bytes * rows) of 64 KiB at most.
 
-#include "weft/format/file.h"
+#include "format/topology/kind.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -52,11 +53,14 @@ static const char *const names[WEFT_FILE_KINDS] = {
     [WEFT_FILE_MSCCLPP] = "a plan of MSCCL++",
     [WEFT_FILE_NCCL_TOPOLOGY] = "a server's NCCL topology",
     [WEFT_FILE_NCCL_GRAPH] = "a graph of NCCL",
-    [WEFT_FILE_SIMAI_WORKLOAD] = "a SimAI workload",
-    [WEFT_FILE_SIMAI_TOPOLOGY] = "a SimAI topology",
+    [WEFT_FILE_SIMAI] = "a SimAI workload",
+    [WEFT_FILE_HOSTS] = "a SimAI or HPCC topology",
+    [WEFT_FILE_GRAPHML] = "a GraphML graph",
+    [WEFT_FILE_EDGES] = "a list of edges",
+    [WEFT_FILE_ASTRA_NETWORK] = "an ASTRA-sim network",
     [WEFT_FILE_INFRAGRAPH] = "an InfraGraph",
     [WEFT_FILE_KINETO] = "a Kineto trace",
-    [WEFT_FILE_SLURM] = "a topology.conf of Slurm",
+    [WEFT_FILE_SLURM] = "a Slurm topology",
     [WEFT_FILE_TRANSFORMERS] = "a model's configuration of Hugging Face",
     [WEFT_FILE_DOT] = "a graph in DOT",
     [WEFT_FILE_SVG] = "an SVG picture",
@@ -100,8 +104,6 @@ static const struct row rows[] = {
     {WEFT_FILE_JOB_TRACE, KEYS, {"cluster", "classes"}},
     {WEFT_FILE_JOB_TRACE, KEYS, {"cluster", "jobs"}},
     {WEFT_FILE_CLAIMS, KEYS, {"claims"}},
-    {WEFT_FILE_INFRAGRAPH, KEYS, {"infrastructure"}},
-    {WEFT_FILE_INFRAGRAPH, KEYS, {"devices"}},
     {WEFT_FILE_MODEL, KEYS, {"operators"}},
     {WEFT_FILE_MODEL, KEYS, {"preset"}},
     {WEFT_FILE_MODEL, KEYS, {"network"}},
@@ -110,10 +112,6 @@ static const struct row rows[] = {
     {WEFT_FILE_CLUSTER, KEYS, {"servers", "accelerators"}},
     {WEFT_FILE_GOAL, LINES, {"num_ranks"}},
     {WEFT_FILE_MATRIX, LINES, {"Nodes", "Connections"}},
-    {WEFT_FILE_TIERS, LINES, {"Nodes", "Tiers"}},
-    {WEFT_FILE_SLURM, LINES, {"SwitchName="}},
-    {WEFT_FILE_SIMAI_WORKLOAD, LINES, {"HYBRID_"}},
-    {WEFT_FILE_SIMAI_WORKLOAD, LINES, {"MICRO"}},
     {WEFT_FILE_DOT, LINES, {"digraph"}},
     {WEFT_FILE_DOT, LINES, {"graph"}},
 };
@@ -251,22 +249,6 @@ static bool has_schema(const char *at, const char *end, const char *begin)
 
 // ---- what has no words ----
 
-// Five counts and the accelerator's name: "216 8 16 72 768 A100".
-static bool is_simai_topology(const char *at, const char *end)
-{
-    for (uint32_t i = 0; i < 5; i++) {
-        const char *digits = at;
-        while (at < end && isdigit((unsigned char)*at)) {
-            at++;
-        }
-        if (at == digits || at == end || *at != ' ') {
-            return false;
-        }
-        at = skip(at, end, " ");
-    }
-    return at < end && isupper((unsigned char)*at);
-}
-
 // A message that says the version of Chakra's schema stands first, behind its length.
 static bool is_chakra(const char *at, size_t length)
 {
@@ -310,15 +292,18 @@ static bool fits(const struct row *row, const char *at, const char *end)
 enum weft_file_kind weft_file_kind_of(const char *data, size_t length)
 {
     const char *end = data + (length < HEAD_BYTES ? length : HEAD_BYTES);
+    enum weft_file_kind topology = topology_kind(data, length);
+    if (topology != WEFT_FILE_UNKNOWN && topology != WEFT_FILE_EDGES) {
+        return topology;
+    }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (fits(&rows[i], data, end)) {
             return rows[i].kind;
         }
     }
-    return is_simai_topology(data, end) ? WEFT_FILE_SIMAI_TOPOLOGY
-           : is_chakra(data, length)    ? WEFT_FILE_CHAKRA
-           : is_graph(data, length)     ? WEFT_FILE_GRAPH
-                                        : WEFT_FILE_UNKNOWN;
+    return is_chakra(data, length)  ? WEFT_FILE_CHAKRA
+           : is_graph(data, length) ? WEFT_FILE_GRAPH
+                                    : topology;
 }
 
 // ---- files ----

@@ -145,7 +145,7 @@ bool weft_topology_file_build(struct weft_network *network,
                               const struct weft_topology_file *topology,
                               const struct weft_environment *environment)
 {
-    if (topology->kind == WEFT_TOPOLOGY_TIERS) {
+    if (topology->kind == WEFT_FILE_TIERS) {
         return weft_fabric_build_tiers(network, &topology->tiers, NULL, 0, environment);
     }
     if (topology->accelerators > 1) {
@@ -162,7 +162,7 @@ bool weft_topology_file_servers(struct weft_fabric *fabric,
                                 const struct weft_environment *environment)
 {
     struct weft_arena scratch = environment->scratch;
-    if (topology->kind == WEFT_TOPOLOGY_TIERS) {
+    if (topology->kind == WEFT_FILE_TIERS) {
         struct weft_network *network = WEFT_NEW(environment->arena, struct weft_network, 1);
         bool built = weft_fabric_build_tiers(network, &topology->tiers, NULL, 0, environment);
         *fabric = network->fabric;

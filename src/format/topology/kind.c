@@ -1,44 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file is, by its first bytes: so that one in the wrong place is named for what it is, and a
-// name's ending need not say. Each row of the table is a test of the first words or of a word near
-// the beginning; the first row that holds decides. O(1).
+// Which topology of another program a file is, or a workload beside it, by its first bytes, so that
+// a name's ending need not say. Each row of the table is a test of a word near the beginning; the
+// first row that holds decides, else the first line that is no comment. O(1).
 
+#include "format/topology/kind.h"
 #include "format/syntax/lines.h"
-#include "weft/format/topology_file.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #define HEAD_BYTES 4096u
-
-static const char *const words[WEFT_FILE_KIND_COUNT] = {
-    [WEFT_FILE_UNKNOWN] = "nothing that Weft knows",
-    [WEFT_FILE_TIERS] = "an htsim topology",
-    [WEFT_FILE_HOSTS] = "a SimAI or HPCC topology",
-    [WEFT_FILE_SLURM] = "a Slurm topology",
-    [WEFT_FILE_INFRAGRAPH] = "an InfraGraph",
-    [WEFT_FILE_GRAPHML] = "a GraphML graph",
-    [WEFT_FILE_EDGES] = "a list of edges",
-    [WEFT_FILE_SIMAI] = "a SimAI workload",
-    [WEFT_FILE_MATRIX] = "an htsim traffic matrix",
-    [WEFT_FILE_GOAL] = "a GOAL schedule",
-    [WEFT_FILE_PLAN] = "a plan of Weft",
-    [WEFT_FILE_MSCCL] = "an MSCCL algorithm",
-    [WEFT_FILE_NCCL] = "an NCCL topology or graph",
-    [WEFT_FILE_ASTRA_NETWORK] = "an ASTRA-sim network",
-    [WEFT_FILE_CLUSTER] = "a cluster file",
-};
-
-const char *weft_file_kind_words(enum weft_file_kind kind)
-{
-    return words[kind];
-}
-
-const char *weft_topology_file_kind_words(enum weft_topology_file_kind kind)
-{
-    return words[WEFT_FILE_TIERS + (uint32_t)kind];
-}
 
 static bool has(const char *text, const char *part)
 {
@@ -103,11 +73,8 @@ static enum weft_file_kind of_lines(const char *text, size_t length)
             return WEFT_FILE_SIMAI;
         }
     }
-    if (word_is(word, "num_ranks")) {
-        return WEFT_FILE_GOAL;
-    }
     if (word_is(word, "Nodes")) {
-        return has(text, "Tiers") || has(text, "tiers") ? WEFT_FILE_TIERS : WEFT_FILE_MATRIX;
+        return has(text, "Tiers") || has(text, "tiers") ? WEFT_FILE_TIERS : WEFT_FILE_UNKNOWN;
     }
     bool comma = memchr(word->text, ',', word->length) != NULL;
     if (is_number(word)) {
@@ -121,7 +88,7 @@ static enum weft_file_kind of_lines(const char *text, size_t length)
                                                                              : WEFT_FILE_UNKNOWN;
 }
 
-enum weft_file_kind weft_file_kind_of(const char *data, size_t length)
+enum weft_file_kind topology_kind(const char *data, size_t length)
 {
     char text[HEAD_BYTES + 1];
     size_t count = length < HEAD_BYTES ? length : HEAD_BYTES;
@@ -137,9 +104,6 @@ enum weft_file_kind weft_file_kind_of(const char *data, size_t length)
         enum weft_file_kind kind;
     } rows[] = {
         {has(text, "<graphml"), WEFT_FILE_GRAPHML},
-        {has(text, "<algo"), WEFT_FILE_MSCCL},
-        {has(text, "<system") || has(text, "<graphs"), WEFT_FILE_NCCL},
-        {has(text, "\"weft.plan/"), WEFT_FILE_PLAN},
         {has_key(text, "SwitchName=") || has_key(text, "BlockName="), WEFT_FILE_SLURM},
         {has_key(text, "topology:") && has_key(text, "npus_count:"), WEFT_FILE_ASTRA_NETWORK},
         {has_key(text, "topology:") &&
@@ -150,7 +114,6 @@ enum weft_file_kind weft_file_kind_of(const char *data, size_t length)
         {(has_key(text, "components:") || has_key(text, "components\":")) &&
              (has_key(text, "devices:") || has_key(text, "devices\":") || has_key(text, "device:")),
          WEFT_FILE_INFRAGRAPH},
-        {has_key(text, "servers:") && has_key(text, "rate:"), WEFT_FILE_CLUSTER},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].holds) {
@@ -158,15 +121,4 @@ enum weft_file_kind weft_file_kind_of(const char *data, size_t length)
         }
     }
     return of_lines(text, count);
-}
-
-enum weft_file_kind weft_file_kind_at(const char *path)
-{
-    char head[HEAD_BYTES];
-    int file = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = file < 0 ? 0 : read(file, head, sizeof head);
-    if (file >= 0) {
-        close(file);
-    }
-    return got <= 0 ? WEFT_FILE_UNKNOWN : weft_file_kind_of(head, (size_t)got);
 }

@@ -14,11 +14,11 @@ bool weft_topology_file_read(struct weft_topology_file *topology, const char *da
 {
     static bool (*const readers[])(struct weft_topology_file * topology, struct draft * draft,
                                    const char *data, size_t length) = {
-        [WEFT_TOPOLOGY_HOSTS] = topology_read_hosts,
-        [WEFT_TOPOLOGY_SLURM] = topology_read_slurm,
-        [WEFT_TOPOLOGY_INFRAGRAPH] = topology_read_infragraph,
-        [WEFT_TOPOLOGY_GRAPHML] = topology_read_graphml,
-        [WEFT_TOPOLOGY_EDGES] = topology_read_edges,
+        [WEFT_FILE_HOSTS] = topology_read_hosts,
+        [WEFT_FILE_SLURM] = topology_read_slurm,
+        [WEFT_FILE_INFRAGRAPH] = topology_read_infragraph,
+        [WEFT_FILE_GRAPHML] = topology_read_graphml,
+        [WEFT_FILE_EDGES] = topology_read_edges,
     };
     enum weft_file_kind kind = weft_file_kind_of(data, length);
     struct draft draft = {.arena = arena, .scratch = &scratch, .error = error};
@@ -27,16 +27,14 @@ bool weft_topology_file_read(struct weft_topology_file *topology, const char *da
         return weft_fail(error, WEFT_INPUT,
                          "%s%s, no topology; give one of htsim, SimAI, HPCC, Slurm, InfraGraph, "
                          "GraphML, or a list of edges",
-                         known ? "this is " : "", weft_file_kind_words(kind));
+                         known ? "this is " : "", weft_file_kind_name(kind));
     }
-    struct weft_topology_file read = {
-        .kind = (enum weft_topology_file_kind)(kind - WEFT_FILE_TIERS), .accelerators = 1};
-    if (!(read.kind == WEFT_TOPOLOGY_TIERS ? weft_topo_read(&read.tiers, data, length, error)
-                                           : readers[read.kind](&read, &draft, data, length))) {
+    struct weft_topology_file read = {.kind = kind, .accelerators = 1};
+    if (!(read.kind == WEFT_FILE_TIERS ? weft_topo_read(&read.tiers, data, length, error)
+                                       : readers[read.kind](&read, &draft, data, length))) {
         return false;
     }
-    read.server_count =
-        read.kind == WEFT_TOPOLOGY_TIERS ? read.tiers.server_count : read.server_count;
+    read.server_count = read.kind == WEFT_FILE_TIERS ? read.tiers.server_count : read.server_count;
     *topology = read;
     return true;
 }

@@ -285,7 +285,7 @@ static bool load_network(const struct weft_network **network,
 {
     const struct weft_environment *base = &environment->base;
     const char *path = request->specification;
-    if (weft_file_is_topology(weft_file_kind_at(path))) {
+    if (weft_file_is_topology(weft_file_kind(path))) {
         struct weft_topology_file topology;
         struct weft_network *built = WEFT_NEW(base->arena, struct weft_network, 1);
         *network = built;

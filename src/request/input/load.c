@@ -187,7 +187,7 @@ static bool ends_with(const char *path, const char *end)
 bool weft_request_is_load(const char *path)
 {
     return ends_with(path, ".cm") || ends_with(path, ".goal") || ends_with(path, ".bin") ||
-           weft_file_kind_at(path) == WEFT_FILE_SIMAI;
+           weft_file_kind(path) == WEFT_FILE_SIMAI;
 }
 
 static bool is_stated(const struct weft_request_trace *trace)
@@ -216,7 +216,7 @@ static bool load(void *context)
     const struct loading *loading = context;
     const char *path = loading->path;
     const struct weft_environment *base = &loading->environment->base;
-    enum weft_file_kind kind = weft_file_kind_at(path);
+    enum weft_file_kind kind = weft_file_kind(path);
     if (loading->trace->rank_count > 0 && kind != WEFT_FILE_SIMAI) {
         return weft_fail(base->error, WEFT_USAGE,
                          "'%.60s' is no SimAI workload, and says its ranks; leave out {ranks}",
@@ -237,11 +237,6 @@ static bool load(void *context)
     if (weft_request_is_load(path)) {
         return ends_with(path, ".cm") ? load_matrix(loading->job, path, loading->environment)
                                       : load_schedule(loading->job, path, loading->environment);
-    }
-    if (kind != WEFT_FILE_UNKNOWN && kind != WEFT_FILE_EDGES) {
-        return weft_fail(base->error, WEFT_INPUT, "%s: this is %s, no job%s", path,
-                         weft_file_kind_words(kind),
-                         weft_file_is_topology(kind) ? "; give it as {topology=FILE}" : "");
     }
     *loading->job = (struct weft_loaded_job){.failures = NULL};
     return weft_fbuf_load(&loading->job->fbuf, path, base->arena, base->scratch, base->error);

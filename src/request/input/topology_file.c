@@ -13,7 +13,7 @@ static bool check_rates(const struct weft_topology_file *topology, const char *p
                         const struct weft_request_hardware *hardware, bool rated,
                         struct weft_error *error)
 {
-    bool tiers = topology->kind == WEFT_TOPOLOGY_TIERS;
+    bool tiers = topology->kind == WEFT_FILE_TIERS;
     if (rated && topology->unrated_count > 0 && !hardware->rate_given) {
         return weft_fail(error, WEFT_USAGE,
                          "%s: %u of its %u links have no rate: how fast is a cable? write "

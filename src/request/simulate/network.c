@@ -75,11 +75,11 @@ static bool build_topology(struct simulation *simulation, uint32_t server_count)
                          servers, server_count > servers ? server_count : asked);
     }
     simulation->fabric = "topology";
-    if (topology->kind != WEFT_TOPOLOGY_TIERS) {
+    if (topology->kind != WEFT_FILE_TIERS) {
         if (simulation->matrix.failure_count > 0) {
             return weft_fail(base->error, WEFT_USAGE,
                              "the matrix breaks cables of a Fat-tree by its tiers; %s is %s", path,
-                             weft_topology_file_kind_words(topology->kind));
+                             weft_file_kind_name(topology->kind));
         }
         if (!weft_topology_file_build(simulation->network, topology, base)) {
             return weft_wrap(base->error, "%s", path);
