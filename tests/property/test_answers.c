@@ -134,7 +134,8 @@ static bool page_has(const char *page, const struct weft_comparison *row, struct
     char time[WEFT_UNIT_TEXT];
     weft_show_time(time, weft_picoseconds(row->iteration_s));
     const char *at =
-        strstr(page, weft_arena_format(arena, "<tr><td>%s<td class=\"r\">%s<td", row->name, time));
+        strstr(page, weft_arena_format(arena, "<tr><th scope=\"row\">%s<td class=\"r\">%s<td",
+                                       row->name, time));
     const char *end = at == NULL ? NULL : strstr(at, "</tr>");
     const char *owner =
         weft_arena_format(arena, "<td>%s", row->found_for != NULL ? row->found_for : "this plan");

@@ -167,7 +167,7 @@ static void what_does_not_divide_is_refused(void **state)
         {"leaf-spine", 8, 1, 450e9, "scale-up: 1 accelerators"},
         {"leaf-spine", 8, 8, 0, "scale-up: 8 accelerators at 0 GB/s"},
         {"leaf-spine", 8, 1u << 18, 450e9, "scale-up: 8388608 accelerators are more than"},
-        {"mesh", 8, 8, 450e9, "'mesh' is no fabric Weft knows; choose one of ideal"},
+        {"mesh", 8, 8, 450e9, "'mesh' is no fabric; choose one of ideal"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_cluster cluster;

@@ -225,6 +225,8 @@ static void accelerators_are_named(void **state)
     assert_false(weft_accelerator_named(&found, "TPU", &error));
     assert_int_equal(error.code, WEFT_INPUT);
     assert_non_null(strstr(error.message, "'TPU'"));
+    assert_non_null(strstr(error.message, "do you mean TPU-v4?"));
+    assert_false(weft_accelerator_named(&found, "abacus", &error));
     assert_non_null(strstr(error.message, "V100, A100-40GB, A100-80GB, H100, H800, H200, B200, "
                                           "GB200, MI300X, MI355X, TPU-v4, TPU-v5p, Trainium2"));
 }

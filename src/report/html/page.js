@@ -108,7 +108,8 @@
   }
 
   function step(svg, by) {
-    const items = [...svg.querySelectorAll(".i:not(.dim)")].filter((i) => i.getClientRects().length);
+    const shown = (item) => item.getClientRects().length;
+    const items = [...svg.querySelectorAll(".i:not(.dim)")].filter(shown);
     const at = items.indexOf(marked);
     const next = at < 0 ? 0 : Math.max(0, Math.min(items.length - 1, at + by));
     if (items.length) {
@@ -417,7 +418,8 @@
             end++;
           }
           if (end > x) {
-            d += "M" + x + " " + (top + (network ? 13 : 2)) + "h" + (end - x) + "v11h" + (x - end) + "z";
+            const y = top + (network ? 13 : 2);
+            d += "M" + x + " " + y + "h" + (end - x) + "v11h" + (x - end) + "z";
             x = end;
           }
         }

@@ -3,7 +3,7 @@
 // code is that of diff: 0 where nothing differs, 1 where something does.
 
 #include "weft/request/diff.h"
-#include "cli.h"
+#include "cli/cli.h"
 #include "weft/report.h"
 
 // What the options say.
