@@ -9,17 +9,16 @@
 
 #include "weft/base.h"
 
-#include <limits.h>
-
 WEFT_API_BEGIN
 
 // Reads a whole file (at most limit_bytes; 0 = 4 GiB), unpacked where gzip compressed it. "-" is
 // stdin. IO or INPUT.
 bool weft_file_load(const char **data, size_t *length, const char *path, size_t limit_bytes,
                     struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+#define WEFT_FILE_NAME_BYTES 256 // what Linux allows a name, and its end
 // The name in the folder of `path` that is one or two edits away from its own, or its own with an
 // ending; false: there is none.
-bool weft_file_near(char near[NAME_MAX + 1], const char *path) WEFT_MUST_USE;
+bool weft_file_near(char near[WEFT_FILE_NAME_BYTES], const char *path) WEFT_MUST_USE;
 // Writes to a temporary name beside `path`, syncs and renames, so that no half file is ever seen.
 bool weft_file_save(const char *path, const void *data, size_t length, struct weft_error *error)
     WEFT_MUST_USE;

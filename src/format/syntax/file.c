@@ -11,7 +11,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -93,7 +92,7 @@ static bool read_all(void *context)
     }
 }
 
-bool weft_file_near(char near[NAME_MAX + 1], const char *path)
+bool weft_file_near(char near[WEFT_FILE_NAME_BYTES], const char *path)
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -107,7 +106,7 @@ bool weft_file_near(char near[NAME_MAX + 1], const char *path)
         uint32_t edits = begins ? 1 : weft_word_edits(name, strlen(name), entry->d_name);
         if (edits < fewest || (edits > 0 && edits == fewest && strcmp(entry->d_name, near) < 0)) {
             fewest = edits;
-            snprintf(near, NAME_MAX + 1, "%s", entry->d_name);
+            snprintf(near, WEFT_FILE_NAME_BYTES, "%s", entry->d_name);
         }
     }
     if (open != NULL) {
@@ -123,7 +122,7 @@ bool weft_file_load(const char **data, size_t *length, const char *path, size_t 
     int file = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
         bool missing = errno == ENOENT;
-        char near[NAME_MAX + 1] = "";
+        char near[WEFT_FILE_NAME_BYTES] = "";
         fail_io(error, "open", errno);
         if (missing && weft_file_near(near, path)) {
             weft_fail(error, WEFT_IO, "there is no such file; do you mean %s?", near);

@@ -121,7 +121,7 @@ bool weft_request_model(struct weft_model *model, const char *name_or_file,
                 (dot != NULL && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0 ||
                                  strcmp(dot, ".json") == 0));
     struct weft_error *error = environment->base.error;
-    char near[NAME_MAX + 1] = "";
+    char near[WEFT_FILE_NAME_BYTES] = "";
     if (file) {
         return weft_model_load(model, name_or_file, environment->base.arena, error);
     }
