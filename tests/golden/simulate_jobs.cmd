@@ -27,7 +27,8 @@ for fabric in ideal rail-only leaf-spine "torus-2d --degree 4"; do
     weft simulate "$EXAMPLES/jobs/gpt_128.fbuf" --rate 400Gbps --accelerators 8 \
         --scale-up-rate 450GB/s --fabric $fabric --json | grep -E '"(iteration_s|servers|ranks)"'
 done
-cp "$EXAMPLES/jobs/gpt_16.fbuf" "$EXAMPLES/jobs/sends_4.fbuf" "$EXAMPLES/jobs/moe_16.fbuf" .
+cp "$EXAMPLES/jobs/gpt_16.fbuf" "$EXAMPLES/jobs/sends_4.fbuf" \
+    "$EXAMPLES/jobs/moe_16.fbuf" .
 weft simulate gpt_16.fbuf sends_4.fbuf moe_16.fbuf --rate 400Gbps --accelerators 3 --scale-up-rate 450GB/s \
     --fabric rail-only | grep -v events
 # All ranks on one server: nothing leaves it.

@@ -3,7 +3,7 @@
 """Under a limit on its memory the program gives its answer or says in one line that memory is out
 (exit code 4); it never aborts, hangs or says something else. A scenario of a sweep may fail alone
 by it: then its line says so, and the others are what they are without a limit (exit code 1). So
-may a row of a table of fabrics (exit code 0); seen to fail without the guard around each row.
+may a row of a table of fabrics (exit code 0).
 Limits on address space (ulimit -v) and on data (RLIMIT_DATA) from next to nothing up to what is
 enough.
 Usage: test_limits.py BUILD SOURCE

@@ -58,7 +58,7 @@ def try_lab(weft, weft_run, cluster, asked, expected):
                "--iterations", "1", "--lanes", "4", "--collective", "ring", "--json")
     if done.returncode != 0 or not json.loads(done.stdout)["checked"]:
         wrong.append(f"weft-run: exit {done.returncode}: {done.stderr.strip()}")
-    # Mutation: the command runs outside of the server.
+    # The command runs inside of the server: its address shows.
     inside = run(weft, "lab", "exec", "1", "--name", NAME, "--", "sh", "-c", "exit 7")
     shown = run(weft, "lab", "exec", "1", "--name", NAME, "--", "ip", "-br", "address")
     if inside.returncode != 7 or "10.128.0.1/32" not in shown.stdout:

@@ -6,7 +6,7 @@
 //
 // Mutations that made this fail: comm_size as uint64; an all-gather's bytes not times its members;
 // a receive that holds up its message; the sizes of an all-to-all not divided by its members;
-// collectives without their order, or in one that transfers or signals are not part of.
+// collectives in an order that transfers are not part of.
 
 #include "weft/format.h"
 #include "weft/sim.h"

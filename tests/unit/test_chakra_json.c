@@ -4,7 +4,7 @@
 //
 // Seen to fail: a lenient reading that keeps a node's first dependency by its place in the file
 // (dep_first not set anew), that does not count; JSON without the second spelling of names, with
-// numbers cut to 32 bits, without a feeder's attributes.
+// numbers cut to 32 bits.
 
 #include "../arenas.h"
 #include "chakra_craft.h"
