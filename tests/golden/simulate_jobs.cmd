@@ -29,8 +29,8 @@ for fabric in ideal rail-only leaf-spine "torus-2d --degree 4"; do
 done
 cp "$EXAMPLES/jobs/gpt_16.fbuf" "$EXAMPLES/jobs/sends_4.fbuf" \
     "$EXAMPLES/jobs/moe_16.fbuf" .
-weft simulate gpt_16.fbuf sends_4.fbuf moe_16.fbuf --rate 400Gbps --accelerators 3 --scale-up-rate 450GB/s \
-    --fabric rail-only | grep -v events
+weft simulate gpt_16.fbuf sends_4.fbuf moe_16.fbuf --rate 400Gbps --accelerators 3 \
+    --scale-up-rate 450GB/s --fabric rail-only | grep -v events
 # All ranks on one server: nothing leaves it.
 weft simulate sends_4.fbuf --rate 1Gbps --accelerators 4 \
     --scale-up-rate 450GB/s | grep -v events
