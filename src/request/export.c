@@ -92,9 +92,9 @@ static bool find_job(const struct weft_taskgraph **graph, const struct weft_expo
     return true;
 }
 
-// What TopoOpt's simulator will see of a strict file: the file's own network and rings, played in
-// packets as the recorded runs were.
-static bool note_strict(const struct weft_fbuf *planned, uint32_t sizes_left_out,
+// What TopoOpt's simulator will see of a strict file, which is read back: its own network and
+// rings, played in packets as the recorded runs were.
+static bool note_strict(const struct weft_export_result *written, uint32_t sizes_left_out,
                         const struct weft_plan *plan, struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
@@ -106,15 +106,14 @@ static bool note_strict(const struct weft_fbuf *planned, uint32_t sizes_left_out
     struct weft_sim_result result;
     char seen[WEFT_UNIT_TEXT];
     char wanted[WEFT_UNIT_TEXT];
-    uint32_t *servers = WEFT_NEW(base->arena, uint32_t, planned->graph.server_count);
-    for (uint32_t s = 0; s < planned->graph.server_count; s++) {
-        servers[s] = s;
-    }
-    if (!weft_fbuf_network(network, planned, 0, base->arena, base->scratch, base->error) ||
+    struct weft_fbuf file;
+    if (!weft_fbuf_read(&file, written->data, written->length, base->arena, base->scratch,
+                        base->error) ||
+        !weft_fbuf_network(network, &file, 0, base->arena, base->scratch, base->error) ||
         !weft_request_packets(&options, &packet, &asked, WEFT_LOAD_TASKGRAPH, base)) {
         return false;
     }
-    const struct weft_sim_job job = {&planned->graph, servers, network->rings, NULL};
+    const struct weft_sim_job job = {&file.graph, NULL, network->rings, file.listed};
     weft_request_step_begin(environment, "simulating", 0);
     bool played = weft_sim_run_jobs(&result, network, &job, 1, &options, base);
     weft_request_step_end(environment);
@@ -153,9 +152,9 @@ static bool export_fbuf(struct weft_export_result *result,
         return weft_wrap(base->error, "%s", request->path);
     }
     if (request->strict) {
-        return note_strict(&planned, sizes_left_out, plan, environment) &&
-               weft_fbuf_write(&result->data, &result->length, &planned, base->arena, base->scratch,
-                               base->error);
+        return weft_fbuf_write(&result->data, &result->length, &planned, base->arena, base->scratch,
+                               base->error) &&
+               note_strict(result, sizes_left_out, plan, environment);
     }
     if (planned.ring_word_count > 0) {
         weft_request_note(

@@ -2,7 +2,8 @@
 """How each table of README.md and docs/ is made: one function a table, one module a theme.
 
 A recipe gives the parts of its table: functions that return some of its rows, from the first to
-the last. A part of a dear table takes at most half a minute, so that a test can make one at random.
+the last. A part of a table takes at most half a minute, so that a test can make one at
+random; one that takes more has the attribute `long`.
 """
 
 import dataclasses

@@ -73,8 +73,9 @@ enum weft_file_kind {
     WEFT_FILE_PROGRAM,
     WEFT_FILE_KINDS,
 };
-// By the first 64 KiB of the bytes, or of a regular file. A guess, for messages and for arguments
-// whose place is free; no reader relies on it. UNKNOWN: no kind fits, or there is no such file.
+// By the first 64 KiB of the bytes, or of a regular file: for messages, for arguments whose place
+// is free, and for topologies and SimAI's workloads, whose names say nothing. UNKNOWN: no kind
+// fits, or there is no such file.
 enum weft_file_kind weft_file_kind_of(const char *data, size_t length);
 enum weft_file_kind weft_file_kind(const char *path);
 const char *weft_file_kind_name(enum weft_file_kind kind); // "a cluster file"

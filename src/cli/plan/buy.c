@@ -149,8 +149,13 @@ static void print_fabrics(struct sheet *sheet, const struct weft_buy_result *res
             put_time(sheet, row->iteration_s);
             put(sheet, row->estimate ? "estimate" : "flow engine");
             put_time(sheet, row->estimate_s);
-            put_share(sheet, row->mfu);
-            put_count(sheet, row->tokens_per_s);
+            if (row->tokens_per_s > 0) {
+                put_share(sheet, row->mfu);
+                put_count(sheet, row->tokens_per_s);
+            } else { // of a model without tokens
+                put(sheet, "-");
+                put(sheet, "-");
+            }
             put_number(sheet, weft_show_bytes(unit, memory_bytes), memory_bytes);
             put_usd(sheet, row->bill.usd);
             put_watts(sheet, row->bill.watts);

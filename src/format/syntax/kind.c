@@ -5,10 +5,10 @@
 // Rows of a table say what a kind is known by: the bytes that it begins with, the keys of its
 // outermost mapping (YAML at the left margin, JSON inside the first brace), its root element, or
 // words of its first lines. The first row that fits wins, so that a narrow one stands before a wide
-// one. Topologies are told by their own chamber. A kind is a guess for people; no reader decides by
-// it. O(bytes * rows) of 64 KiB at most.
+// one; what no row knows, its first line may tell. O(bytes * rows) of 64 KiB at most.
 
-#include "format/topology/kind.h"
+#include "format/syntax/lines.h"
+#include "weft/format/file.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -89,6 +89,7 @@ static const struct row rows[] = {
     {WEFT_FILE_HTML, BYTES, {"<!doctype html"}},
     {WEFT_FILE_HTML, ELEMENT, {"html"}},
     {WEFT_FILE_SVG, ELEMENT, {"svg"}},
+    {WEFT_FILE_GRAPHML, ELEMENT, {"graphml"}},
     {WEFT_FILE_MSCCL, ELEMENT, {"algo"}},
     {WEFT_FILE_NCCL_TOPOLOGY, ELEMENT, {"system"}},
     {WEFT_FILE_NCCL_GRAPH, ELEMENT, {"graphs"}},
@@ -104,6 +105,12 @@ static const struct row rows[] = {
     {WEFT_FILE_JOB_TRACE, KEYS, {"cluster", "classes"}},
     {WEFT_FILE_JOB_TRACE, KEYS, {"cluster", "jobs"}},
     {WEFT_FILE_CLAIMS, KEYS, {"claims"}},
+    {WEFT_FILE_INFRAGRAPH, KEYS, {"infrastructure"}},
+    {WEFT_FILE_INFRAGRAPH, KEYS, {"devices"}},
+    {WEFT_FILE_INFRAGRAPH, KEYS, {"device"}},
+    {WEFT_FILE_INFRAGRAPH, KEYS, {"components"}},
+    {WEFT_FILE_ASTRA_NETWORK, KEYS, {"topology", "npus_count"}},
+    {WEFT_FILE_SLURM, KEYS, {"topology"}},
     {WEFT_FILE_MODEL, KEYS, {"operators"}},
     {WEFT_FILE_MODEL, KEYS, {"preset"}},
     {WEFT_FILE_MODEL, KEYS, {"network"}},
@@ -112,6 +119,8 @@ static const struct row rows[] = {
     {WEFT_FILE_CLUSTER, KEYS, {"servers", "accelerators"}},
     {WEFT_FILE_GOAL, LINES, {"num_ranks"}},
     {WEFT_FILE_MATRIX, LINES, {"Nodes", "Connections"}},
+    {WEFT_FILE_SLURM, LINES, {"SwitchName="}},
+    {WEFT_FILE_SLURM, LINES, {"BlockName="}},
     {WEFT_FILE_DOT, LINES, {"digraph"}},
     {WEFT_FILE_DOT, LINES, {"graph"}},
 };
@@ -216,12 +225,13 @@ static bool has_json_key(const char *at, const char *end, const char *name, cons
     return false;
 }
 
-// YAML: the key stands at the left margin.
+// YAML: the key stands at the left margin, or behind the dash of a list there.
 static bool has_yaml_key(const char *at, const char *end, const char *name)
 {
     const char *value;
     for (; at < end; at = end_of_line(at, end)) {
-        if (is_key(at, end, name, &value)) {
+        const char *key = begins(at, end, "- ") ? skip(at + 1, end, " ") : at;
+        if (is_key(key, end, name, &value)) {
             return true;
         }
     }
@@ -248,6 +258,66 @@ static bool has_schema(const char *at, const char *end, const char *begin)
 }
 
 // ---- what has no words ----
+
+static bool is_number(const struct line_word *word)
+{
+    size_t digits = 0;
+    while (digits < word->length && word->text[digits] >= '0' && word->text[digits] <= '9') {
+        digits++;
+    }
+    return digits == word->length;
+}
+
+// Lines that begin with numbers: the head of ns-3's topologies has three of them, or five and the
+// GPU's name; an edge has two.
+static enum weft_file_kind of_numbers(const struct lines *first)
+{
+    bool all = true;
+    for (uint32_t w = 0; w < first->word_count && w < 5; w++) {
+        all &= is_number(&first->words[w]);
+    }
+    if (all && (first->word_count == 3 || first->word_count == 6)) {
+        return WEFT_FILE_HOSTS;
+    }
+    return first->word_count >= 2 && is_number(&first->words[1]) ? WEFT_FILE_EDGES
+                                                                 : WEFT_FILE_UNKNOWN;
+}
+
+// By the words of the first line that is no comment: what begins with no word of its own.
+static enum weft_file_kind of_first_line(const char *text, size_t length)
+{
+    static const char *const policies[] = {"HYBRID_", "MICRO", "DISTRIBUTED_INFERENCE", "DATA",
+                                           "MODEL"};
+    struct lines first = {.at = text, .end = text + length};
+    struct weft_error ignored;
+    bool more = false;
+    if (memchr(text, '\0', length) != NULL || !lines_next(&first, &more, &ignored) || !more) {
+        return WEFT_FILE_UNKNOWN;
+    }
+    const struct line_word *word = &first.words[0];
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        size_t own = strlen(policies[i]);
+        if (word->length >= own && memcmp(word->text, policies[i], own) == 0 &&
+            (i == 0 || word->length == own)) {
+            return WEFT_FILE_SIMAI;
+        }
+    }
+    if (word_is(word, "Nodes")) {
+        bool tiers =
+            memmem(text, length, "Tiers", 5) != NULL || memmem(text, length, "tiers", 5) != NULL;
+        return tiers ? WEFT_FILE_TIERS : WEFT_FILE_UNKNOWN;
+    }
+    bool comma = memchr(word->text, ',', word->length) != NULL;
+    if (is_number(word)) {
+        return of_numbers(&first);
+    }
+    const char third = first.word_count > 2 ? first.words[2].text[0] : '0';
+    bool plain = memchr(word->text, ':', word->length) == NULL &&
+                 memchr(word->text, '=', word->length) == NULL && word->text[0] != '-';
+    bool edge = comma || (first.word_count >= 2 && first.word_count <= 4);
+    return plain && edge && (third == '{' || (third >= '0' && third <= '9')) ? WEFT_FILE_EDGES
+                                                                             : WEFT_FILE_UNKNOWN;
+}
 
 // A message that says the version of Chakra's schema stands first, behind its length.
 static bool is_chakra(const char *at, size_t length)
@@ -292,10 +362,6 @@ static bool fits(const struct row *row, const char *at, const char *end)
 enum weft_file_kind weft_file_kind_of(const char *data, size_t length)
 {
     const char *end = data + (length < HEAD_BYTES ? length : HEAD_BYTES);
-    enum weft_file_kind topology = topology_kind(data, length);
-    if (topology != WEFT_FILE_UNKNOWN && topology != WEFT_FILE_EDGES) {
-        return topology;
-    }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (fits(&rows[i], data, end)) {
             return rows[i].kind;
@@ -303,7 +369,7 @@ enum weft_file_kind weft_file_kind_of(const char *data, size_t length)
     }
     return is_chakra(data, length)  ? WEFT_FILE_CHAKRA
            : is_graph(data, length) ? WEFT_FILE_GRAPH
-                                    : topology;
+                                    : of_first_line(data, (size_t)(end - data));
 }
 
 // ---- files ----

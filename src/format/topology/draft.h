@@ -4,7 +4,7 @@
 
 // A topology while its reader fills it: nodes by name, cables between them.
 //
-//   kind.c ──► topology.c ──► hosts.c, slurm.c, infragraph.c, graphml.c, edges.c ──► draft.c
+//   topology.c ──► hosts.c, slurm.c, infragraph.c, graphml.c, edges.c ──► draft.c
 
 #include "weft/format/topology_file.h"
 
@@ -49,12 +49,6 @@ bool draft_finish(struct weft_topology_file *topology, const struct draft *draft
 
 // Whether a node is called as switches are: leaf3, sw_1, tor-12, spine.
 bool draft_is_switch_name(const char *name, size_t length);
-// Names of hosts as Slurm lists them, node[001-004,009],gpu7, each handed to `take` with `context`
-// until that returns false.
-bool hostlist_each(const char *text, size_t length,
-                   bool (*take)(void *context, const char *name, size_t length), void *context,
-                   struct weft_error *error) WEFT_MUST_USE;
-
 bool topology_read_hosts(struct weft_topology_file *topology, struct draft *draft, const char *data,
                          size_t length) WEFT_MUST_USE;
 bool topology_read_slurm(struct weft_topology_file *topology, struct draft *draft, const char *data,

@@ -65,9 +65,11 @@ static bool each_number(const char *prefix, size_t prefix_length, const char *te
     return true;
 }
 
-bool hostlist_each(const char *text, size_t length,
-                   bool (*take)(void *context, const char *name, size_t length), void *context,
-                   struct weft_error *error)
+// Names of hosts as Slurm lists them, node[001-004,009],gpu7, each handed to `take` with `context`
+// until that returns false.
+static bool hostlist_each(const char *text, size_t length,
+                          bool (*take)(void *context, const char *name, size_t length),
+                          void *context, struct weft_error *error)
 {
     for (size_t at = 0; at < length;) {
         size_t begin = at;
