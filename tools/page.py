@@ -27,8 +27,11 @@ SOURCES = ("src", "include", "runtime", "bpf", "bench", "examples", "claims", "m
 
 
 def git(*words):
-    """What git says, or nothing where this is no checkout."""
-    done = subprocess.run(["git", *words], cwd=TOP, capture_output=True, text=True, check=False)
+    """What git says, or nothing where this is no checkout or git is missing."""
+    try:
+        done = subprocess.run(["git", *words], cwd=TOP, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
 

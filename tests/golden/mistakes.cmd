@@ -27,7 +27,7 @@ printf '216 8 16 72 768 A100\n128 129\n' > simai-topology
 printf 'infrastructure:\n  name: clos\n' > infra.yaml
 printf 'Nodes 4\nConnections 1\n0->1 id 1 start 0 size 2000000\n' > four.cm
 printf '{"model_type": "llama", "hidden_size": 4096}\n' > config.json
-bzip2 -c job.fbuf > job.fbuf.bz2
+printf 'BZh91AY&SY' > job.fbuf.bz2
 printf '<!DOCTYPE html><html></html>\n' > page.html
 printf '<system version="1"><cpu numaid="0" arch="x86_64"><pci busid="0000:18:00.0" ' > topo.xml
 printf 'class="0x020000" link_speed="32.0 GT/s PCIe" link_width="16"><nic>' >> topo.xml

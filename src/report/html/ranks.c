@@ -26,13 +26,14 @@ static void add_range(struct weft_text *text, uint64_t first, uint64_t end, uint
 static void add_neighbors(struct weft_text *text, const struct weft_fabric *fabric, uint32_t server)
 {
     const char *before = "";
-    for (uint32_t l = 0; l < fabric->link_count; l++) {
+    for (uint32_t l = fabric->first[server]; l < fabric->first[server + 1]; l++) {
         const struct weft_link *link = &fabric->links[l];
-        if (link->from == server && link->to < fabric->server_count) {
-            weft_text_add(text, "%s%u", before, link->to);
-            before = ", ";
+        if (link->to >= fabric->server_count) {
+            continue;
         }
-        if (link->from == server && link->to < fabric->server_count && link->width > 1) {
+        weft_text_add(text, "%s%u", before, link->to);
+        before = ", ";
+        if (link->width > 1) {
             weft_text_add(text, " (%u cables)", link->width);
         }
     }
