@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of topologies, fabrics, prices and routes."""
 
-import os
 import random
-import re
-import subprocess
 import tempfile
 
 from recipes import table
@@ -145,31 +142,6 @@ def slurm_blocks(tool):
             tool.run("weft", "plan", "examples/jobs/vgg16_16.fbuf", "--degree", 4, "--rate",
                      "100Gbps", "--method", "topoopt", "--effort", 0.1, "-o", plan)
             yield row("the plan of `examples/jobs/vgg16_16.fbuf` (`--method topoopt`)", plan)
-    return [lambda: list(rows())]
-
-
-@table("their-files", "docs/loads.md", "cheap", "file | answer",
-       "weft simulate FILE --topology Spectrum-X_128g_8gps_400Gbps_A100, of topologies "
-       "weft simulate allreduce:1MB --topology FILE")
-def their_files(tool):
-    def answer(path, words):
-        command = [os.path.join(tool.build, "weft"), "simulate", *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            said = done.stderr.strip().split("\n")[-1].split(f"{path}: ", 1)[-1]
-            return "refused: " + re.sub(r"[<>|]", "", said)
-        row = [line for line in done.stdout.split("\n") if re.match(r"completion|/", line)][0]
-        return "read: " + re.search(r"([\d.]+ [mu]?s)$", row.strip()).group(1)
-    def rows():
-        spectrum = tool.input("simai/Spectrum-X_128g_8gps_400Gbps_A100")
-        for name in sorted(os.listdir(tool.input("simai"))):
-            path = tool.input(f"simai/{name}")
-            words = ["allreduce:1MB", "--topology", path] if path == spectrum else \
-                [path, "--topology", spectrum]
-            yield [f"`simai/{name}`", answer(path, words)]
-        for name in sorted(os.listdir(tool.input("infragraph"))):
-            path = tool.input(f"infragraph/{name}")
-            yield [f"`infragraph/{name}`", answer(path, ["allreduce:1MB", "--topology", path])]
     return [lambda: list(rows())]
 
 
