@@ -166,7 +166,8 @@ struct weft_scheduler_options {
     enum weft_steady_engine engine;
     uint32_t window;   // iterations of the longest job that a steady state is measured over; 0 = 40
     uint32_t warm_up;  // before them; 0 = 10
-    uint64_t until_ps; // jobs that are not done by then are cut off there; 0 = play all to the end
+    uint64_t until_ps; // what is not done by then is cut off there, later jobs do not count; 0 = to
+                       // the end of all
     bool snapshot;     // keep what those that run then ask of the links that they could fill
     uint64_t lease_ps; // Themis, Pollux: between renewals; 0 = 10 min
     uint64_t seed;
@@ -210,6 +211,7 @@ struct weft_job_record {
 struct weft_timetable {
     uint32_t job_count;
     const struct weft_job_record *jobs; // in the order of the expanded trace
+    uint32_t later_count;               // jobs behind them that until_ps does not let come
     uint32_t span_count;
     const struct weft_job_span *spans;
     uint32_t failure_count; // that came to pass

@@ -217,11 +217,20 @@ static void print_totals(const struct schedule_input *input,
 {
     struct cli *cli = input->cli;
     const struct weft_timetable *timetable = &result->timetable;
-    cli_say(cli, "%u jobs on %u servers (%s), %s%s, done after %s\n\n", timetable->job_count,
+    cli_say(cli, "%u jobs on %u servers (%s), %s%s, done after %s\n", timetable->job_count,
             result->trace.cluster.server_count, result->trace.fabric,
             weft_policies[input->request.options.policy].name,
             input->request.options.interleave ? " with interleaving" : "",
             show_s(cli, weft_seconds(timetable->end_ps)));
+    uint32_t cut_count = 0;
+    for (uint32_t j = 0; j < timetable->job_count; j++) {
+        cut_count += timetable->jobs[j].cut_off;
+    }
+    if (cut_count + timetable->later_count > 0) {
+        cli_say(cli, "until then: %u jobs are cut off, %u come later\n", cut_count,
+                timetable->later_count);
+    }
+    cli_say(cli, "\n");
     cli_say(cli, "%-12s %12s %12s\n", "", "mean", "p99");
     cli_say(cli, "%-12s %12s %12s\n", "iteration", show_s(cli, timetable->iteration_mean_s),
             show_s(cli, timetable->iteration_p99_s));

@@ -91,20 +91,28 @@ static uint32_t jobs_left(const struct sched *sched, uint32_t *waiting)
     return left;
 }
 
-// Ends what has not ended.
-static void cut_off(struct sched *sched)
+// Ends what has not ended. Jobs that had not come are none of the timetable's.
+static bool cut_off(struct sched *sched)
 {
+    if (sched->next_arrival == 0) {
+        return weft_fail(sched->error, WEFT_INPUT,
+                         "ends at %.6g s, before the first job comes, at %.6g s",
+                         weft_seconds(sched->now_ps),
+                         weft_seconds(sched->trace->jobs[0].arrival_ps));
+    }
+    sched->totals.later_count = sched->job_count - sched->next_arrival;
+    sched->job_count = sched->next_arrival;
     for (uint32_t j = 0; j < sched->job_count; j++) {
         struct sched_job *job = &sched->jobs[j];
         job->record->cut_off = job->phase != SCHED_ENDED;
         if (job->phase == SCHED_HOLDING || job->phase == SCHED_RUNNING) {
             sched_stop(sched, j, SCHED_ENDED, false);
         } else if (job->phase != SCHED_ENDED) {
-            bool came = job->record->arrival_ps < sched->now_ps;
-            job->record->end_ps = came ? sched->now_ps : job->record->arrival_ps;
+            job->record->end_ps = sched->now_ps;
             job->phase = SCHED_ENDED;
         }
     }
+    return true;
 }
 
 // The loop over events. An instant is handled in a fixed order: work up to now, ends, failures and
@@ -121,8 +129,7 @@ static bool play(struct sched *sched, struct weft_arena scratch)
             if (sched->options->snapshot && sched->network != NULL) {
                 sched_take_snapshot(&sched->totals.snapshot, sched);
             }
-            cut_off(sched);
-            return true;
+            return cut_off(sched);
         }
         sched_play_failures(sched, scratch);
         if (!sched_allocate(sched, scratch) || !sched_update_rates(sched, scratch)) {

@@ -41,3 +41,6 @@ failures:
     - {at: 21min, server: 5, peer: 0, repair: 20min}
 END
 try weft schedule ports.yaml
+# Jobs that come later count nowhere.
+weft schedule "$trace" --until 12min --all | sed -n '1,3p;6p'
+try weft schedule "$trace" --until 1ms

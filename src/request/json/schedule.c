@@ -80,6 +80,7 @@ static void set_totals(json_t *object, const struct weft_timetable *result)
     for (size_t i = 0; i < sizeof totals / sizeof totals[0]; i++) {
         weft_set_real(object, totals[i].key, totals[i].value);
     }
+    weft_set_count(object, "jobs_later", result->later_count);
     weft_set_count(object, "steady_states", result->steady_count);
     weft_set_count(object, "shared", result->shared_count);
     weft_set_count(object, "interleaved", result->interleaved_count);
