@@ -95,10 +95,9 @@ static uint32_t jobs_left(const struct sched *sched, uint32_t *waiting)
 static bool cut_off(struct sched *sched)
 {
     if (sched->next_arrival == 0) {
-        return weft_fail(sched->error, WEFT_INPUT,
-                         "ends at %.6g s, before the first job comes, at %.6g s",
-                         weft_seconds(sched->now_ps),
-                         weft_seconds(sched->trace->jobs[0].arrival_ps));
+        return weft_fail(
+            sched->error, WEFT_INPUT, "ends at %.6g s, before the first job comes, at %.6g s",
+            weft_seconds(sched->now_ps), weft_seconds(sched->trace->jobs[0].arrival_ps));
     }
     sched->totals.later_count = sched->job_count - sched->next_arrival;
     sched->job_count = sched->next_arrival;

@@ -338,9 +338,21 @@ static void every_truncation_is_refused(void **state)
     }
 }
 
+// Refused by its length alone, before a byte is looked at.
+static void what_the_machine_cannot_hold_is_refused(void **state)
+{
+    (void)state;
+    struct weft_plan plan;
+    struct weft_error error = {.code = WEFT_OK};
+    assert_false(weft_plan_read(&plan, sample_text, (size_t)1 << 50, &arena, scratch, &error));
+    assert_int_equal(error.code, WEFT_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "of memory to read"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_machine_cannot_hold_is_refused),
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(what_is_read_is_written_alike),
         cmocka_unit_test(a_plan_of_128_servers_is_a_few_megabytes),

@@ -9,14 +9,37 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysinfo.h>
 
+// What a byte of text takes as a tree: the plan of 1,024 servers, 82.6 MB of mostly numbers of few
+// digits, took 1.2 GB.
+#define TREE_RATIO 14.6
 #define TEXT_MAX 1024u
 #define REAL_MAX 1e30
 #define EXACT_MAX ((uint64_t)1 << 53)
 
+// jansson would go on until the system ends the program.
+static bool check_memory(size_t length, struct weft_error *error)
+{
+    double wanted = TREE_RATIO * (double)length;
+    struct sysinfo machine;
+    if (sysinfo(&machine) != 0 || wanted < (double)machine.totalram * machine.mem_unit) {
+        return true;
+    }
+    char bytes[WEFT_UNIT_TEXT];
+    char needed[WEFT_UNIT_TEXT];
+    return weft_fail(error, WEFT_UNSUPPORTED,
+                     "%s of JSON take some %s of memory to read, more than this machine has; take "
+                     "a larger one",
+                     weft_show_bytes(bytes, (double)length), weft_show_bytes(needed, wanted));
+}
+
 bool weft_json_parse(json_t **root, const char *data, size_t length, struct weft_error *error)
 {
     json_error_t cause;
+    if (!check_memory(length, error)) {
+        return false;
+    }
     json_t *parsed = json_loadb(data, length, JSON_REJECT_DUPLICATES, &cause);
     if (parsed == NULL) {
         return weft_fail(error, WEFT_INPUT, "line %d: not JSON: %s", cause.line, cause.text);

@@ -11,8 +11,8 @@
 
 #include <jansson.h>
 
-// Parses a whole document; an object must be its top. Fails with INPUT, "line N: ...". The caller
-// owns *root (json_decref).
+// Parses a whole document; an object must be its top. Fails with INPUT, "line N: ...", and with
+// UNSUPPORTED where the machine lacks the memory. The caller owns *root (json_decref).
 bool weft_json_parse(json_t **root, const char *data, size_t length, struct weft_error *error)
     WEFT_MUST_USE;
 
