@@ -8,7 +8,10 @@ FUZZ_SECONDS ?= 60
 export FUZZ_SECONDS
 
 # A report needs no more of debugging information than line numbers, at four fifths of the time.
-ASAN_FLAGS = -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized -Dc_args=-g1
+# With -O1 25 files of the library compile in 7.0 s, with -O2 in 12.2; property_packet_laws then
+# takes 44.3 s, with -O2 43.3.
+ASAN_FLAGS = -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized \
+	-Doptimization=1 -Dc_args=-g1
 TSAN_FLAGS = -Db_sanitize=thread -Db_lundef=false --buildtype=debugoptimized
 FUZZ_FLAGS = $(ASAN_FLAGS) -Dtests=false -Dfuzz=true
 

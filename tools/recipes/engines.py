@@ -226,7 +226,7 @@ WHOLE = ("--mtu", 9000)
 NEWCOMER = [("gpt3-13b", 16, "tp=8,zero=2,micro=2", BOUGHT, SKIPPED),
             (*LLAMA, ["ideal", "leaf-spine", "rail-only", "torus-2d", "torus-3d"], SKIPPED),
             (*LLAMA, ["fat-tree", "oversubscribed", "clos", "expander"], WHOLE),
-            (*LLAMA, ["dragonfly"], (*WHOLE, "--skip"))]
+            (*LLAMA, ["dragonfly", "ring"], (*WHOLE, "--skip"))]
 
 
 @table("packet-newcomer", "docs/packet-engine.md", "long",
