@@ -454,6 +454,8 @@ bool weft_taskgraph_expand(struct weft_taskgraph *expanded, const struct weft_ta
 // which does its steps in order, sends to one peer at most and receives from one at most. The k-th
 // send of rank a to rank b on a channel meets the k-th receive there; a connection holds a few
 // messages on their way. A step may wait for a step of another block of its rank.
+// In one-sided programs, MSCCL++'s (docs/mscclpp.md), steps read and write the memory of their peer
+// and signals alone order them. An operation of the file is one step or several with its number.
 
 enum weft_block_buffer {
     WEFT_BUFFER_INPUT,   // what the rank gives
@@ -473,6 +475,13 @@ enum weft_block_op {
     WEFT_BLOCK_COPY,                     // cpy   dst = src
     WEFT_BLOCK_REDUCE,                   // re    dst = dst + src
     WEFT_BLOCK_WAIT,                     // nop   only waits
+    // Of one-sided programs, beside COPY, REDUCE and WAIT:
+    WEFT_BLOCK_PUT,        // peer's dst = src
+    WEFT_BLOCK_GET,        // dst = peer's src
+    WEFT_BLOCK_GET_REDUCE, // dst = dst + peer's src
+    WEFT_BLOCK_SIGNAL,     // the peer's next AWAIT on the channel may end
+    WEFT_BLOCK_AWAIT,
+    WEFT_BLOCK_SYNC, // all threads of a loose block have done what stands before
     WEFT_BLOCK_OP_COUNT,
 };
 const char *weft_block_op_name(enum weft_block_op op); // "s", "rrc", ...
@@ -481,26 +490,31 @@ bool weft_block_op_receives(enum weft_block_op op);
 
 struct weft_block_step {
     enum weft_block_op op;
-    enum weft_block_buffer from_buffer;
-    enum weft_block_buffer to_buffer;
-    uint32_t from; // chunk of its buffer
-    uint32_t to;
-    uint32_t count;      // chunks
-    uint32_t wait_block; // of the same rank, counted from its first; WEFT_NONE = waits for nobody
-    uint32_t wait_step;
-    bool signals;    // others may wait for it
-    uint32_t number; // as the file has it
-    uint32_t line;   // 0 = no file
+    enum weft_block_buffer from_buffer, to_buffer;
+    uint32_t from, to, count; // chunks of these
+    uint32_t wait_block,
+        wait_step; // of the same rank, from its first; WEFT_NONE = waits for nobody
+    bool signals;  // others may wait for it
+    // One-sided: the other rank (or its own: of signals between its blocks), the channel of a
+    // SIGNAL or AWAIT, and which thread of a loose block does it.
+    uint32_t peer, channel, thread;
+    bool relaxed;          // SIGNAL, AWAIT: an order in time, which makes no data visible
+    bool reads_packets;    // waits for the flags of the one chunk of packets at `from`
+    bool writes_packets;   // at `to`
+    uint32_t number, line; // as the file has it; line 0 = no file
 };
 
 struct weft_block {
-    uint32_t number;    // as the file has it
-    uint32_t send_peer; // WEFT_NONE = none
-    uint32_t receive_peer;
+    uint32_t number;                  // as the file has it
+    uint32_t send_peer, receive_peer; // WEFT_NONE = none
     uint32_t channel;
-    uint32_t first_step; // into steps
-    uint32_t step_count;
+    uint32_t first_step, step_count; // into steps
+    bool loose; // many threads, which only SYNC orders; else each step follows the one before
 };
+
+// Channels of a rank with itself: semaphores, and pairs of blocks at barriers. Others are twice the
+// number of the channel among those to the peer, and 1 more for a port.
+enum { WEFT_CHANNEL_SEMAPHORE = 1 << 24, WEFT_CHANNEL_BARRIER = 1 << 25 };
 
 struct weft_program {
     const char *name;
@@ -508,10 +522,10 @@ struct weft_program {
     enum weft_collective_kind kind;
     uint32_t rank_count;
     uint32_t chunk_count; // C, as in schedules
-    uint32_t root;
-    uint32_t channel_count;
-    bool in_place;     // made for calls whose output lies on their input, and
-    bool out_of_place; // for those where it does not
+    uint32_t root, channel_count;
+    bool one_sided, double_scratch; // the second: calls take the two halves of scratch in turn
+    bool in_place;                  // made for calls whose output lies on their input, and
+    bool out_of_place;              // for those where it does not
     uint64_t size_min_bytes;
     uint64_t size_max_bytes; // UINT64_MAX = no limit
     // What the file left to the runtime's defaults, which the fields above have: "minBytes",
@@ -527,13 +541,18 @@ struct weft_program {
 // What it found; `why` names gpu, thread block and step in the program's own numbers.
 struct weft_program_report {
     bool valid;
-    uint32_t bad_rank;  // WEFT_NONE where there is none
-    uint32_t bad_block; // numbers
-    uint32_t bad_step;
+    uint32_t bad_rank, bad_block, bad_step; // numbers; WEFT_NONE where there is none
     uint32_t round_count; // of the schedule that it is, for the first of its two modes
     uint64_t transfer_count;
     char why[400];
+    char repeats[400]; // one-sided: why a second call may disturb the first; "": it cannot
 };
+
+// Chunks of a rank's buffer.
+uint32_t weft_program_width(const struct weft_program *program, enum weft_block_buffer buffer,
+                            uint32_t rank);
+// Thread blocks and steps as the file counts them.
+void weft_program_count(const struct weft_program *program, uint32_t *blocks, uint32_t *steps);
 
 // Messages that a connection holds: MSCCL's Simple and LL128 have 2, LL has 8.
 uint32_t weft_program_window(const struct weft_program *program);
@@ -541,9 +560,10 @@ uint32_t weft_program_window(const struct weft_program *program);
 // Proves that a program does its collective, in each mode that it claims: every send has its
 // receive and the same size, no cycle of waiting even where connections hold no more than their
 // window, two steps that touch one chunk of memory and one of which writes it are ordered, and the
-// schedule that it amounts to passes weft_schedule_check. False: peers, blocks or chunks out of
-// range (INPUT), or steps x blocks beyond memory (UNSUPPORTED).
-// O(steps * blocks of a rank + the check's).
+// schedule that it amounts to passes weft_schedule_check. Of one-sided programs, every wait has its
+// signal, and no rank ends while others still touch its input or output. False: peers, blocks or
+// chunks out of range (INPUT), or steps x blocks beyond memory (UNSUPPORTED). O(steps * blocks of a
+// rank + the check's).
 bool weft_program_check(struct weft_program_report *report, const struct weft_program *program,
                         struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 

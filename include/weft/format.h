@@ -20,6 +20,7 @@
 #include "weft/format/job_trace.h"
 #include "weft/format/model.h"
 #include "weft/format/msccl.h"
+#include "weft/format/mscclpp.h"
 #include "weft/format/nccl.h"
 #include "weft/format/perfetto.h"
 #include "weft/format/plan.h"

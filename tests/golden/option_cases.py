@@ -442,6 +442,7 @@ CASES += [
          "synthesize --fabric torus:4x2 --kind allgather --json",
          LINKS),
     Case("msccl", "collective export", "ring --ranks 8 --format msccl"),
+    Case("mscclpp", "collective export", "ring --ranks 8 --format mscclpp"),
     Case("msccl-plan", "collective export", "./plan.json --format msccl",
          {"format": ["nccl-topo"]}),
     Case("msccl-broadcast", "collective export",

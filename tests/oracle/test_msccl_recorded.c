@@ -20,7 +20,7 @@ static bool check_program(const char *path, struct weft_arena arena, struct weft
     struct weft_program program;
     struct weft_program_report report;
     struct weft_error error;
-    if (!weft_msccl_load(&program, path, &arena, scratch, &error) ||
+    if (!weft_program_load(&program, path, &arena, scratch, &error) ||
         !weft_program_check(&report, &program, scratch, &error)) {
         printf("%s\n", error.message);
         return false;

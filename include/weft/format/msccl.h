@@ -17,9 +17,7 @@ WEFT_API_BEGIN
 bool weft_msccl_read(struct weft_program *program, const char *data, size_t length,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
-bool weft_msccl_load(struct weft_program *program, const char *path, struct weft_arena *arena,
-                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
-// Text that reads back as the same program.
+// Text that reads back as the same program. It must not be one-sided.
 const char *weft_msccl_write(const struct weft_program *program, struct weft_arena *arena);
 
 WEFT_API_END

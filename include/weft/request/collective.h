@@ -27,8 +27,9 @@ bool weft_request_refuse_root(enum weft_collective_kind kind, uint32_t root,
 // ---- a schedule by its specification ----
 
 struct weft_collective_request {
-    const char *source; // an algorithm's name, or a file (.xml): an MSCCL program, NCCL's graphs
-    bool kind_given;    // else the first that the algorithm can do
+    // An algorithm's name, or a file (.xml, .json): a program of MSCCL or MSCCL++, NCCL's graphs.
+    const char *source;
+    bool kind_given; // else the first that the algorithm can do
     struct weft_algorithm_options options;
     const char *fabric;  // gives ranks and shape, and is what SYNTHESIZE is for; NULL = none
     uint64_t size_bytes; // of SYNTHESIZE; 0: 100 MB
@@ -237,6 +238,7 @@ const char *weft_request_fit_json(const struct weft_fit_result *result, struct w
 
 enum weft_collective_export_kind {
     WEFT_EXPORT_MSCCL,
+    WEFT_EXPORT_MSCCLPP,
     WEFT_EXPORT_NCCL_GRAPH,
     WEFT_EXPORT_NCCL_TOPO,
     WEFT_EXPORT_NCCL_TUNER,
@@ -254,11 +256,11 @@ struct weft_collective_export_request {
     const char *collective; // NULL = allreduce
     const char *protocol;   // "Simple" (NULL), "LL" or "LL128"
     uint32_t ranks;         // of an algorithm
-    uint32_t chunks;        // MSCCL: times as many as the algorithm needs
+    uint32_t chunks;        // MSCCL, MSCCL++: times as many as the algorithm needs
     uint32_t root;
     uint32_t ring;   // NCCL_GRAPH: in the order of this one
     uint32_t server; // NCCL_GRAPH: the file of this one; WEFT_NONE: the first
-    bool in_place;   // MSCCL: for calls in place alone
+    bool in_place;   // MSCCL, MSCCL++: for calls in place alone
     // Of a fabric with switches.
     struct weft_request_hardware hardware;
     struct weft_fabric_options shape; // radix, oversubscription

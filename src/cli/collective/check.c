@@ -27,14 +27,16 @@ static const char doc[] =
     "halving-doubling, recursive-doubling, bruck, hierarchical, torus, direct, staged, stragglar "
     "or "
     "synthesize. FILE.xml is an MSCCL program (docs/msccl.md), proved for each way it may be "
-    "called, or NCCL's graphs (docs/nccl.md): every channel must pass every GPU once.\n"
+    "called, or NCCL's graphs (docs/nccl.md): every channel must pass every GPU once. FILE.json is "
+    "an execution plan of MSCCL++ (docs/mscclpp.md).\n"
     "\n"
     "Examples:\n"
     "  $ weft collective check ring --ranks 1024\n"
     "  $ weft collective check halving-doubling --ranks 193 --kind reduce-scatter\n"
     "  $ weft collective check torus --fabric torus:4x4x4 --json\n"
     "  $ weft collective check stragglar --ranks 8 --straggler 3\n"
-    "  $ weft collective check allreduce_a100_ring.xml --json\n";
+    "  $ weft collective check allreduce_a100_ring.xml --json\n"
+    "  $ weft collective check allreduce_mscclpp.json\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -80,9 +82,12 @@ static void print_program(struct cli *cli, const struct weft_collective_check_re
 {
     const struct weft_program *program = &result->program;
     const struct weft_program_report *report = &result->program_report;
-    cli_say(cli, "%s: %s of %u chunk%s over %u ranks, %u thread blocks, %u steps\n", program->name,
+    uint32_t blocks;
+    uint32_t steps;
+    weft_program_count(program, &blocks, &steps);
+    cli_say(cli, "%s: %s of %u chunk%s over %u ranks, %u thread blocks, %u %s\n", program->name,
             weft_collective_name(program->kind), program->chunk_count, plural(program->chunk_count),
-            program->rank_count, program->block_first[program->rank_count], program->step_count);
+            program->rank_count, blocks, steps, program->one_sided ? "operations" : "steps");
     if (!report->valid) {
         cli_say(cli, "invalid  %s\n", report->why);
         return;
@@ -143,7 +148,7 @@ int collective_check(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft collective check",
-        .arguments = "ALGORITHM --ranks N\nFILE.xml",
+        .arguments = "ALGORITHM --ranks N\nFILE.xml\nFILE.json",
         .doc = doc,
         .options = options,
         .parser = parse,

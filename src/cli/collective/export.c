@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft collective export: algorithms, plans and fabrics in the files of NCCL, MSCCL and MPI. The
+// weft collective export: algorithms, plans and fabrics in the files of NCCL, MSCCL, MSCCL++ and
+// MPI. The
 // options become a weft_collective_export_request; every kind is one text, which goes to --output
-// or stdout (docs/nccl.md, docs/msccl.md).
+// or stdout (docs/nccl.md, docs/msccl.md, docs/mscclpp.md).
 
 #include "collective.h"
 #include "weft/format.h"
 
 #include <string.h>
 
-#define KINDS "msccl, nccl-graph, nccl-topo, nccl-tuner or hostfile"
+#define KINDS "msccl, mscclpp, nccl-graph, nccl-topo, nccl-tuner or hostfile"
 
 // What the options say.
 struct export_input {
@@ -37,11 +38,12 @@ static const struct argp_option options[] = {
     {"format", KEY_FORMAT, "KIND", 0, KINDS, 0},
     {"ranks", KEY_RANKS, "N", 0, "number of ranks, where an algorithm is named", 0},
     {"kind", KEY_COLLECTIVE, "K", 0, "collective: allreduce (default), allgather, ...", 0},
-    {"chunks", KEY_CHUNKS, "K", 0, "msccl: multiple of the chunks that the algorithm needs", 0},
-    {"root", KEY_ROOT, "R", 0, "msccl: root of a broadcast or reduce", 0},
+    {"chunks", KEY_CHUNKS, "K", 0,
+     "msccl, mscclpp: multiple of the chunks that the algorithm needs", 0},
+    {"root", KEY_ROOT, "R", 0, "msccl, mscclpp: root of a broadcast or reduce", 0},
     {"protocol", KEY_PROTOCOL, "P", 0, "protocol of NCCL: Simple (default), LL or LL128", 0},
-    {"in-place", KEY_IN_PLACE, NULL, 0, "msccl: a program for calls in place alone, without copies",
-     0},
+    {"in-place", KEY_IN_PLACE, NULL, 0,
+     "msccl, mscclpp: a program for calls in place alone, without copies", 0},
     {"ring", KEY_RING, "I", 0, "nccl-graph, hostfile: in the order of the plan's ring I", 0},
     {"server", KEY_SERVER, "S", 0, "nccl-graph: the file of the plan's server S", 0},
     {"nodes", KEY_NODES, "NAME", 0, "hostfile: name of server 0; others count on from it (node0)",
@@ -56,9 +58,11 @@ static const struct argp_option options[] = {
 };
 
 static const char doc[] =
-    "Writes a collective in the files that make it real in NCCL and MSCCL.\v"
+    "Writes a collective in the files that make it real in NCCL, MSCCL and MSCCL++.\v"
     "Kinds:\n"
     "  msccl       a program for MSCCL (MSCCL_XML_FILES), proved before it is written\n"
+    "  mscclpp     an execution plan for MSCCL++'s executor (JSON), proved likewise: algorithms\n"
+    "              over memory channels, a plan's rings over ports\n"
     "  nccl-graph  rings and trees as channels (NCCL_GRAPH_FILE): a plan's rings, or of a fabric\n"
     "              with switches one of each for every NIC of a server, its rail\n"
     "  nccl-topo   a plan's server as topology (NCCL_TOPO_FILE)\n"
@@ -68,6 +72,7 @@ static const char doc[] =
     "\n"
     "Examples:\n"
     "  $ weft collective export ring --ranks 8 --format msccl -o ring.xml\n"
+    "  $ weft collective export ring --ranks 8 --format mscclpp -o ring.json\n"
     "  $ weft collective export plan.json --format nccl-graph -o graph.xml\n"
     "  $ weft collective export leaf-spine --format nccl-graph --cluster 64x8.yaml -o graph.xml\n"
     "  $ weft collective export leaf-spine --format hostfile --cluster 64x8.yaml --nodes gpu001 "

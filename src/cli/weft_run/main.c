@@ -308,8 +308,8 @@ static bool build_file(struct weft_schedule *schedule, struct run_request *reque
 {
     struct cli *cli = request->input.cli;
     struct weft_program program;
-    bool fine = weft_msccl_load(&program, request->input.request.source, &cli->arena, cli->scratch,
-                                &cli->error);
+    bool fine = weft_program_load(&program, request->input.request.source, &cli->arena,
+                                  cli->scratch, &cli->error);
     if (!fine) {
         return false;
     }

@@ -384,7 +384,7 @@ static void renumber(const struct weft_builder *builder, uint32_t *block_first,
             numbers[rank][b] = total;
             if (count > 0) {
                 blocks[total] = (struct weft_block){
-                    total - block_first[rank], WEFT_NONE, WEFT_NONE, 0, first_step, count};
+                    total - block_first[rank], WEFT_NONE, WEFT_NONE, 0, first_step, count, false};
                 total++;
                 first_step += count;
             }

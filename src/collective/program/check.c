@@ -159,7 +159,7 @@ bool weft_program_lower(struct weft_schedule *schedule, const struct weft_progra
                         bool in_place, struct weft_arena *arena, struct weft_arena scratch,
                         struct weft_error *error)
 {
-    struct weft_program_report report;
+    struct weft_program_report report = {.valid = true};
     struct weft_program_order order;
     struct weft_program one_mode = *program;
     one_mode.in_place = in_place;

@@ -112,24 +112,27 @@ static uint32_t new_event(struct lowering *lowering, struct event event)
     return lowering->event_count++;
 }
 
-// A move inside a rank. One onto itself is left out: that is a copy from input to output in place.
-static void move(struct lowering *lowering, uint32_t s, uint32_t rank, enum weft_step_op op,
-                 uint32_t from_slot, uint32_t to_slot)
+// A move inside a rank, or at once between two as one-sided steps do it. One onto itself is left
+// out: that is a copy from input to output in place.
+static void move(struct lowering *lowering, uint32_t s, enum weft_step_op op, uint32_t from_slot,
+                 uint32_t to_slot)
 {
-    if (op == WEFT_STEP_COPY && from_slot == to_slot) {
+    uint32_t from = weft_program_owner(lowering->order, s, false);
+    uint32_t to = weft_program_owner(lowering->order, s, true);
+    if (op == WEFT_STEP_COPY && from == to && from_slot == to_slot) {
         return;
     }
     uint32_t e =
         new_event(lowering, (struct event){.op = op,
-                                           .from = rank,
-                                           .to = rank,
+                                           .from = from,
+                                           .to = to,
                                            .from_slot = from_slot,
                                            .to_slot = to_slot,
                                            .count = lowering->order->program->steps[s].count,
                                            .sender = s,
                                            .receiver = s});
-    read_slots(lowering, e, rank, from_slot);
-    write_slots(lowering, e, rank, to_slot);
+    read_slots(lowering, e, from, from_slot);
+    write_slots(lowering, e, to, to_slot);
 }
 
 static uint32_t extra_slots(struct lowering *lowering, uint32_t rank, uint32_t count)
@@ -170,7 +173,7 @@ static void receive(struct lowering *lowering, uint32_t s, uint32_t rank, enum w
 {
     uint32_t e = lowering->carrying[lowering->order->got_from[s]];
     if (lowering->posted) {
-        move(lowering, s, rank, op, lowering->events[e].to_slot, to_slot);
+        move(lowering, s, op, lowering->events[e].to_slot, to_slot);
         return;
     }
     lowering->events[e].op = op;
@@ -187,8 +190,10 @@ static void add_step(struct lowering *lowering, uint32_t s)
     const struct weft_block_step *step = &program->steps[s];
     uint32_t rank = order->rank_of[order->block_of[s]];
     uint32_t from =
-        weft_program_slot(program, lowering->in_place, rank, step->from_buffer, step->from);
-    uint32_t to = weft_program_slot(program, lowering->in_place, rank, step->to_buffer, step->to);
+        weft_program_slot(program, lowering->in_place, weft_program_owner(order, s, false),
+                          step->from_buffer, step->from);
+    uint32_t to = weft_program_slot(program, lowering->in_place, weft_program_owner(order, s, true),
+                                    step->to_buffer, step->to);
     switch (step->op) {
     case WEFT_BLOCK_SEND:
         send(lowering, s, rank, from);
@@ -202,26 +207,32 @@ static void add_step(struct lowering *lowering, uint32_t s)
         break;
     case WEFT_BLOCK_RECEIVE_REDUCE_SEND:
         to = extra_slots(lowering, rank, step->count);
-        move(lowering, s, rank, WEFT_STEP_COPY, from, to);
+        move(lowering, s, WEFT_STEP_COPY, from, to);
         receive(lowering, s, rank, WEFT_STEP_REDUCE, to);
         send(lowering, s, rank, to);
         break;
     case WEFT_BLOCK_RECEIVE_REDUCE_COPY:
-        move(lowering, s, rank, WEFT_STEP_COPY, from, to);
+        move(lowering, s, WEFT_STEP_COPY, from, to);
         receive(lowering, s, rank, WEFT_STEP_REDUCE, to);
         break;
     case WEFT_BLOCK_RECEIVE_REDUCE_COPY_SEND:
-        move(lowering, s, rank, WEFT_STEP_COPY, from, to);
+        move(lowering, s, WEFT_STEP_COPY, from, to);
         receive(lowering, s, rank, WEFT_STEP_REDUCE, to);
         send(lowering, s, rank, to);
         break;
     case WEFT_BLOCK_COPY:
-        move(lowering, s, rank, WEFT_STEP_COPY, from, to);
+    case WEFT_BLOCK_PUT:
+    case WEFT_BLOCK_GET:
+        move(lowering, s, WEFT_STEP_COPY, from, to);
         break;
     case WEFT_BLOCK_REDUCE:
-        move(lowering, s, rank, WEFT_STEP_REDUCE, from, to);
+    case WEFT_BLOCK_GET_REDUCE:
+        move(lowering, s, WEFT_STEP_REDUCE, from, to);
         break;
     case WEFT_BLOCK_WAIT:
+    case WEFT_BLOCK_SIGNAL:
+    case WEFT_BLOCK_AWAIT:
+    case WEFT_BLOCK_SYNC:
     case WEFT_BLOCK_OP_COUNT:
         break;
     }

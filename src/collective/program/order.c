@@ -7,104 +7,8 @@
 
 #include "program.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *weft_block_op_name(enum weft_block_op op)
-{
-    static const char *const names[WEFT_BLOCK_OP_COUNT] = {
-        [WEFT_BLOCK_SEND] = "s",
-        [WEFT_BLOCK_RECEIVE] = "r",
-        [WEFT_BLOCK_RECEIVE_COPY_SEND] = "rcs",
-        [WEFT_BLOCK_RECEIVE_REDUCE_SEND] = "rrs",
-        [WEFT_BLOCK_RECEIVE_REDUCE_COPY] = "rrc",
-        [WEFT_BLOCK_RECEIVE_REDUCE_COPY_SEND] = "rrcs",
-        [WEFT_BLOCK_COPY] = "cpy",
-        [WEFT_BLOCK_REDUCE] = "re",
-        [WEFT_BLOCK_WAIT] = "nop",
-    };
-    WEFT_ASSERT(op < WEFT_BLOCK_OP_COUNT);
-    return names[op];
-}
-
-bool weft_block_op_sends(enum weft_block_op op)
-{
-    return op == WEFT_BLOCK_SEND || op == WEFT_BLOCK_RECEIVE_COPY_SEND ||
-           op == WEFT_BLOCK_RECEIVE_REDUCE_SEND || op == WEFT_BLOCK_RECEIVE_REDUCE_COPY_SEND;
-}
-
-bool weft_block_op_receives(enum weft_block_op op)
-{
-    return op == WEFT_BLOCK_RECEIVE || op == WEFT_BLOCK_RECEIVE_COPY_SEND ||
-           op == WEFT_BLOCK_RECEIVE_REDUCE_SEND || op == WEFT_BLOCK_RECEIVE_REDUCE_COPY ||
-           op == WEFT_BLOCK_RECEIVE_REDUCE_COPY_SEND;
-}
-
-bool weft_block_op_reads_from(enum weft_block_op op)
-{
-    return op != WEFT_BLOCK_RECEIVE && op != WEFT_BLOCK_RECEIVE_COPY_SEND && op != WEFT_BLOCK_WAIT;
-}
-
-bool weft_block_op_touches_to(enum weft_block_op op)
-{
-    return op != WEFT_BLOCK_SEND && op != WEFT_BLOCK_RECEIVE_REDUCE_SEND && op != WEFT_BLOCK_WAIT;
-}
-
-uint32_t weft_program_window(const struct weft_program *program)
-{
-    // NCCL_STEPS is 8; MSCCL's Simple and LL128 take 4 of them for a chunk.
-    return strcmp(program->protocol, "LL") == 0 ? 8 : 2;
-}
-
-uint32_t weft_program_width(const struct weft_program *program, enum weft_block_buffer buffer,
-                            uint32_t rank)
-{
-    if (buffer == WEFT_BUFFER_SCRATCH) {
-        return program->scratch_counts[rank];
-    }
-    bool part = program->kind == WEFT_COLLECTIVE_ALLGATHER ? buffer == WEFT_BUFFER_INPUT
-                                                           : buffer == WEFT_BUFFER_OUTPUT;
-    bool scattered = program->kind == WEFT_COLLECTIVE_ALLGATHER ||
-                     program->kind == WEFT_COLLECTIVE_REDUCE_SCATTER;
-    return scattered && part ? program->chunk_count / program->rank_count : program->chunk_count;
-}
-
-// ---- blame ----
-
-const char *weft_program_place(char *buffer, const struct weft_program_order *order, uint32_t step)
-{
-    uint32_t block = order->block_of[step];
-    snprintf(buffer, WEFT_PROGRAM_PLACE, "gpu %u, thread block %u, step %u", order->rank_of[block],
-             order->program->blocks[block].number, order->program->steps[step].number);
-    return buffer;
-}
-
-bool weft_program_blame(struct weft_program_report *report, const struct weft_program_order *order,
-                        uint32_t step, const char *format, ...)
-{
-    char place[WEFT_PROGRAM_PLACE] = "";
-    report->valid = false;
-    report->bad_rank = WEFT_NONE;
-    report->bad_block = WEFT_NONE;
-    report->bad_step = WEFT_NONE;
-    if (step != WEFT_NONE) {
-        uint32_t block = order->block_of[step];
-        report->bad_rank = order->rank_of[block];
-        report->bad_block = order->program->blocks[block].number;
-        report->bad_step = order->program->steps[step].number;
-        weft_program_place(place, order, step);
-    }
-    int used =
-        snprintf(report->why, sizeof report->why, "%s%s", place, step == WEFT_NONE ? "" : ": ");
-    WEFT_ASSERT(used >= 0 && (size_t)used < sizeof report->why);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(report->why + used, sizeof report->why - (size_t)used, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 // ---- connections ----
 
@@ -429,9 +333,11 @@ static bool blame_circle(struct weft_program_report *report, const struct weft_p
         length++;
     } while (at != start);
     uint32_t next = stuck_need(&kind, order, missing, kinds, start);
+    bool receives = weft_block_op_receives(order->program->steps[start].op);
     char place[WEFT_PROGRAM_PLACE];
     return weft_program_blame(report, order, start, "deadlock: it %s %s, in a circle of %u steps%s",
-                              why[kind], weft_program_place(place, order, next), length,
+                              why[kind == NEED_MESSAGE && !receives ? NEED_SIGNAL : kind],
+                              weft_program_place(place, order, next), length,
                               kinds == NEED_COUNT ? " once connections are full" : "");
 }
 
@@ -449,13 +355,14 @@ static void find_owners(struct links *links, const struct weft_program *program)
 }
 
 static bool check_address(struct weft_program_report *report,
-                          const struct weft_program_order *order, uint32_t s,
-                          enum weft_block_buffer buffer, uint32_t chunk)
+                          const struct weft_program_order *order, uint32_t s, bool to)
 {
     static const char *const names[] = {"input", "output", "scratch"};
     const struct weft_program *program = order->program;
-    uint32_t width = weft_program_width(program, buffer, order->rank_of[order->block_of[s]]);
-    uint64_t end = (uint64_t)chunk + program->steps[s].count;
+    const struct weft_block_step *step = &program->steps[s];
+    enum weft_block_buffer buffer = to ? step->to_buffer : step->from_buffer;
+    uint32_t width = weft_program_width(program, buffer, weft_program_owner(order, s, to));
+    uint64_t end = (uint64_t)(to ? step->to : step->from) + step->count;
     if (end > width) {
         return weft_program_blame(report, order, s, "touches chunk %llu of %s, which has %u",
                                   (unsigned long long)end - 1, names[buffer], width);
@@ -481,13 +388,14 @@ static bool check_steps(struct weft_program_report *report, const struct weft_pr
                                       "receives, and its thread block has no "
                                       "peer to receive from");
         }
-        if (step->op != WEFT_BLOCK_WAIT && step->count == 0) {
+        if (step->op >= WEFT_BLOCK_PUT && step->peer >= program->rank_count) {
+            return weft_program_blame(report, order, s, "is for gpu %u, which is none", step->peer);
+        }
+        if (weft_block_op_moves(step->op) && step->count == 0) {
             return weft_program_blame(report, order, s, "moves no chunks");
         }
-        if ((weft_block_op_reads_from(step->op) &&
-             !check_address(report, order, s, step->from_buffer, step->from)) ||
-            (weft_block_op_touches_to(step->op) &&
-             !check_address(report, order, s, step->to_buffer, step->to))) {
+        if ((weft_block_op_reads_from(step->op) && !check_address(report, order, s, false)) ||
+            (weft_block_op_touches_to(step->op) && !check_address(report, order, s, true))) {
             return false;
         }
     }
@@ -519,7 +427,8 @@ bool weft_program_order(struct weft_program_order *order, struct weft_program_re
                                          links.block_of,  links.sent_to,     links.got_from,
                                          links.waits_for, links.window_from, sequence};
     if (!check_steps(report, order) || !match_all(&links, report, order, scratch) ||
-        !resolve_waits(&links, report, order)) {
+        !resolve_waits(&links, report, order) ||
+        !weft_program_signals(links.got_from, report, order, scratch)) {
         return false;
     }
     uint32_t *missing = WEFT_NEW_RAW(&scratch, uint32_t, step_count);

@@ -2,9 +2,10 @@
 #ifndef WEFT_COLLECTIVE_PROGRAM_PROGRAM_H
 #define WEFT_COLLECTIVE_PROGRAM_PROGRAM_H
 
-// Thread-block programs taken apart, for check.c: who sends to whom (order.c), which steps are
-// ordered (races.c), and the transfers that a program amounts to (lower.c). Steps, blocks and ranks
-// are indices into the program throughout; WEFT_NONE stands for none.
+// Thread-block programs taken apart, for check.c: who sends to whom (order.c) or signals whom
+// (signals.c), which steps are ordered (races.c), and the transfers that a program amounts to
+// (lower.c). Steps, blocks and ranks are indices into the program throughout; WEFT_NONE stands for
+// none.
 
 #include "weft/collective.h"
 
@@ -20,10 +21,6 @@ struct weft_program_order {
     const uint32_t *window_from; // the receive that makes room for what this step sends
     const uint32_t *sequence;    // all steps, each after what it needs
 };
-
-// Where a program's input and output lie, in chunks.
-uint32_t weft_program_width(const struct weft_program *program, enum weft_block_buffer buffer,
-                            uint32_t rank);
 
 // Fills report->why and where for a step (WEFT_NONE: for none) and returns false.
 bool weft_program_blame(struct weft_program_report *report, const struct weft_program_order *order,
@@ -46,7 +43,15 @@ bool weft_program_races(bool *fits, struct weft_program_report *report,
 uint32_t weft_program_slot(const struct weft_program *program, bool in_place, uint32_t rank,
                            enum weft_block_buffer buffer, uint32_t chunk);
 
-// What of its two addresses a step touches.
+// Whose memory a step's `from` or `to` is: a peer's, or that of its own rank.
+uint32_t weft_program_owner(const struct weft_program_order *order, uint32_t step, bool to);
+// One-sided programs: fills got_from of each wait with its signal, the k-th with the k-th, and of
+// each read of packets with their write. False with a report where there is none.
+bool weft_program_signals(uint32_t *got_from, struct weft_program_report *report,
+                          const struct weft_program_order *order, struct weft_arena scratch);
+
+// What of its two addresses a step touches; whether it moves chunks at all.
+bool weft_block_op_moves(enum weft_block_op op);
 bool weft_block_op_reads_from(enum weft_block_op op);
 bool weft_block_op_touches_to(enum weft_block_op op);
 

@@ -189,7 +189,7 @@ static bool read_op(enum weft_block_op *op, const struct weft_xml_node *node,
     if (!weft_xml_text(&text, node, "type", error)) {
         return false;
     }
-    for (enum weft_block_op o = 0; o < WEFT_BLOCK_OP_COUNT; o++) {
+    for (enum weft_block_op o = 0; o <= WEFT_BLOCK_WAIT; o++) {
         if (strcmp(text, weft_block_op_name(o)) == 0) {
             *op = o;
             return true;
@@ -393,17 +393,4 @@ bool weft_msccl_read(struct weft_program *program, const char *data, size_t leng
     found.steps = building.steps;
     *program = found;
     return true;
-}
-
-bool weft_msccl_load(struct weft_program *program, const char *path, struct weft_arena *arena,
-                     struct weft_arena scratch, struct weft_error *error)
-{
-    const char *data = NULL;
-    size_t length = 0;
-    struct weft_arena bytes = scratch;
-    if (!weft_file_load(&data, &length, path, WEFT_XML_BYTES_MAX, &bytes, error)) {
-        return false; // names the file
-    }
-    return weft_msccl_read(program, data, length, arena, bytes, error) ||
-           weft_file_mistaken(error, path, WEFT_FILE_MSCCL);
 }

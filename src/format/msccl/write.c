@@ -41,15 +41,6 @@ static void add_step(struct weft_text *text, const struct weft_block_step *step)
                   step->signals ? 1 : 0);
 }
 
-// Chunks that a rank's buffer has for this collective.
-static uint32_t width(const struct weft_program *program, bool input)
-{
-    bool part = program->kind == WEFT_COLLECTIVE_ALLGATHER ? input : !input;
-    bool scattered = program->kind == WEFT_COLLECTIVE_ALLGATHER ||
-                     program->kind == WEFT_COLLECTIVE_REDUCE_SCATTER;
-    return scattered && part ? program->chunk_count / program->rank_count : program->chunk_count;
-}
-
 const char *weft_msccl_write(const struct weft_program *program, struct weft_arena *arena)
 {
     struct weft_text text;
@@ -68,7 +59,8 @@ const char *weft_msccl_write(const struct weft_program *program, struct weft_are
         program->root);
     for (uint32_t rank = 0; rank < program->rank_count; rank++) {
         weft_text_add(&text, "  <gpu id=\"%u\" i_chunks=\"%u\" o_chunks=\"%u\" s_chunks=\"%u\">\n",
-                      rank, width(program, true), width(program, false),
+                      rank, weft_program_width(program, WEFT_BUFFER_INPUT, rank),
+                      weft_program_width(program, WEFT_BUFFER_OUTPUT, rank),
                       program->scratch_counts[rank]);
         for (uint32_t b = program->block_first[rank]; b < program->block_first[rank + 1]; b++) {
             const struct weft_block *block = &program->blocks[b];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algorithms and plans in the files of NCCL and MSCCL (docs/nccl.md, docs/msccl.md). An algorithm
-// or a plan's rings become a schedule first; a program for MSCCL is proved before it is written,
-// and what its interpreter as published cannot take is noted. Fabrics with switches are rails.c's.
+// Algorithms and plans in the files of NCCL, MSCCL and MSCCL++ (docs/nccl.md, docs/msccl.md,
+// docs/mscclpp.md). An algorithm or a plan's rings become a schedule first; a program is proved
+// before it is written, and what its runtime as published cannot take is noted. Fabrics with
+// switches are rails.c's.
 
 #include "rails.h"
 #include "weft/format.h"
@@ -12,9 +13,9 @@
 const char *weft_collective_export_name(enum weft_collective_export_kind kind)
 {
     static const char *const names[] = {
-        [WEFT_EXPORT_MSCCL] = "msccl",         [WEFT_EXPORT_NCCL_GRAPH] = "nccl-graph",
-        [WEFT_EXPORT_NCCL_TOPO] = "nccl-topo", [WEFT_EXPORT_NCCL_TUNER] = "nccl-tuner",
-        [WEFT_EXPORT_HOSTFILE] = "hostfile",
+        [WEFT_EXPORT_MSCCL] = "msccl",           [WEFT_EXPORT_MSCCLPP] = "mscclpp",
+        [WEFT_EXPORT_NCCL_GRAPH] = "nccl-graph", [WEFT_EXPORT_NCCL_TOPO] = "nccl-topo",
+        [WEFT_EXPORT_NCCL_TUNER] = "nccl-tuner", [WEFT_EXPORT_HOSTFILE] = "hostfile",
     };
     return names[kind];
 }
@@ -115,6 +116,38 @@ static void note_limits(const struct weft_program_size *size,
     }
 }
 
+static bool prove(const struct weft_program *program, const struct weft_environment *base)
+{
+    struct weft_program_report report;
+    if (!weft_program_check(&report, program, base->scratch, base->error)) {
+        return false;
+    }
+    const char *fault = report.valid ? report.repeats : report.why;
+    return fault[0] == '\0' ||
+           weft_fail(base->error, WEFT_INFEASIBLE, "as a program it fails: %s", fault);
+}
+
+// Writes a plan of MSCCL++ and proves what stands in it. The ranks of a plan of Weft are servers,
+// between which ports lead.
+static bool export_mscclpp(const char **text, const struct weft_program *program, bool ports,
+                           struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_mscclpp_size size;
+    struct weft_program again;
+    if (!weft_mscclpp_write(text, &size, program, ports, base->arena, base->scratch, base->error) ||
+        !weft_mscclpp_read(&again, *text, strlen(*text), base->arena, base->scratch, base->error) ||
+        !prove(&again, base)) {
+        return false;
+    }
+    if (size.op_max > 64) {
+        weft_request_note(environment,
+                          "%u operations a thread block: MSCCL++'s executor as published takes 64",
+                          size.op_max);
+    }
+    return true;
+}
+
 static bool export_msccl(const char **text, const struct weft_collective_export_request *request,
                          struct weft_request_environment *environment)
 {
@@ -122,18 +155,17 @@ static bool export_msccl(const char **text, const struct weft_collective_export_
     struct weft_schedule schedule;
     struct weft_program program;
     struct weft_program_size size;
-    struct weft_program_report report;
     struct weft_program_options made = {.protocol = request->protocol,
                                         .in_place_only = request->in_place};
     if (!make_schedule(&schedule, request, environment)) {
         return false;
     }
     weft_program_build(&program, &size, &schedule, &made, base->arena, base->scratch);
-    if (!weft_program_check(&report, &program, base->scratch, base->error)) {
-        return false;
+    if (request->kind == WEFT_EXPORT_MSCCLPP) {
+        return export_mscclpp(text, &program, is_plan(request), environment);
     }
-    if (!report.valid) {
-        return weft_fail(base->error, WEFT_INFEASIBLE, "as a program it fails: %s", report.why);
+    if (!prove(&program, base)) {
+        return false;
     }
     note_limits(&size, environment);
     *text = weft_msccl_write(&program, base->arena);
@@ -239,7 +271,7 @@ static bool refuse_forms(const struct weft_collective_export_request *request,
 {
     enum weft_collective_export_kind kind = request->kind;
     const struct weft_request_hardware *hardware = &request->hardware;
-    bool msccl = kind == WEFT_EXPORT_MSCCL;
+    bool msccl = kind == WEFT_EXPORT_MSCCL || kind == WEFT_EXPORT_MSCCLPP;
     bool graph = kind == WEFT_EXPORT_NCCL_GRAPH;
     bool hosts = kind == WEFT_EXPORT_HOSTFILE;
     bool kinds = msccl || kind == WEFT_EXPORT_NCCL_TUNER;
@@ -328,8 +360,9 @@ bool weft_request_collective_export(struct weft_collective_export_result *result
     if (!refuse_forms(request, error) || !refuse_source(request, fabric, error)) {
         return false;
     }
+    bool msccl = kind == WEFT_EXPORT_MSCCL || kind == WEFT_EXPORT_MSCCLPP;
     bool fine = fabric                           ? rails_export(&found, request, environment)
-                : kind == WEFT_EXPORT_MSCCL      ? export_msccl(&found.text, request, environment)
+                : msccl                          ? export_msccl(&found.text, request, environment)
                 : kind == WEFT_EXPORT_NCCL_TUNER ? export_tuner(&found.text, request, environment)
                                                  : export_plan(&found.text, request, environment);
     if (fine) {

@@ -22,8 +22,8 @@ static bool load(struct weft_schedule *schedule, const struct weft_collective_so
         return weft_request_collective_build(schedule, source, request->size_bytes, environment);
     }
     struct weft_program program;
-    if (!weft_msccl_load(&program, request->source, environment->arena, environment->scratch,
-                         environment->error)) {
+    if (!weft_program_load(&program, request->source, environment->arena, environment->scratch,
+                           environment->error)) {
         return false;
     }
     return weft_program_lower(schedule, &program, program.in_place, environment->arena,
@@ -154,16 +154,20 @@ static bool check_file(struct weft_collective_check_result *result,
     if (graphs) {
         return check_graphs(result, request->source, environment);
     }
-    if (!weft_msccl_load(&result->program, request->source, environment->arena,
-                         environment->scratch, environment->error)) {
+    if (!weft_program_load(&result->program, request->source, environment->arena,
+                           environment->scratch, environment->error)) {
         return false;
     }
     note_defaults(&result->program, request->source, outer);
-    if (!weft_program_check(&result->program_report, &result->program, environment->scratch,
-                            environment->error)) {
+    struct weft_program_report *report = &result->program_report;
+    if (!weft_program_check(report, &result->program, environment->scratch, environment->error)) {
         return weft_wrap(environment->error, "%s", request->source);
     }
-    result->why = result->program_report.valid ? "" : result->program_report.why;
+    if (report->valid && report->repeats[0] != '\0') {
+        weft_request_note(outer, "%s: right for one call; in a second one at once behind it, %s",
+                          request->source, report->repeats);
+    }
+    result->why = report->valid ? "" : report->why;
     return true;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A schedule by its specification: an algorithm's name with ranks and shape, which a fabric may
-// give, or the file of an MSCCL program. All requests about single schedules begin here, so that
-// the same words mean the same schedule everywhere.
+// give, or the file of a program of MSCCL or MSCCL++. All requests about single schedules begin
+// here, so that the same words mean the same schedule everywhere.
 
 #include "weft/format.h"
 #include "weft/request/collective.h"
@@ -57,7 +57,9 @@ bool weft_request_refuse_root(enum weft_collective_kind kind, uint32_t root,
 bool weft_collective_is_file(const char *source)
 {
     size_t length = strlen(source);
-    return strchr(source, '/') != NULL || (length > 4 && strcmp(source + length - 4, ".xml") == 0);
+    return strchr(source, '/') != NULL ||
+           (length > 4 && strcmp(source + length - 4, ".xml") == 0) ||
+           (length > 5 && strcmp(source + length - 5, ".json") == 0);
 }
 
 // Ranks and shape from the fabric and {servers}, where they say them.

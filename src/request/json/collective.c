@@ -164,7 +164,10 @@ static json_t *program_check(const struct weft_collective_check_result *result,
     weft_set_count(object, "ranks", program->rank_count);
     weft_set_count(object, "chunks", program->chunk_count);
     weft_set_count(object, "rounds", report->round_count);
-    weft_set_count(object, "steps", program->step_count);
+    uint32_t blocks;
+    uint32_t steps;
+    weft_program_count(program, &blocks, &steps);
+    weft_set_count(object, "steps", steps);
     weft_set_count(object, "transfers", report->transfer_count);
     weft_set_truth(object, "in_place", program->in_place);
     weft_set_truth(object, "out_of_place", program->out_of_place);
@@ -178,6 +181,9 @@ static json_t *program_check(const struct weft_collective_check_result *result,
     weft_set_index(object, "bad_rank", report->valid ? WEFT_NONE : report->bad_rank);
     weft_set_index(object, "bad_block", report->valid ? WEFT_NONE : report->bad_block);
     weft_set_index(object, "bad_step", report->valid ? WEFT_NONE : report->bad_step);
+    if (program->one_sided && report->valid) {
+        weft_set_text(object, "repeats", report->repeats[0] == '\0' ? NULL : report->repeats);
+    }
     return object;
 }
 
