@@ -21,7 +21,9 @@ WEFT_API_BEGIN
 
 enum weft_align {
     WEFT_ALIGN_LEFT,  // words
-    WEFT_ALIGN_RIGHT, // numbers
+    WEFT_ALIGN_RIGHT, // figures
+    WEFT_ALIGN_SHOWN, // figures for people alone, which other columns give to sheets
+    WEFT_ALIGN_SHEET, // of sheets alone
 };
 
 struct weft_table_column {
@@ -29,21 +31,44 @@ struct weft_table_column {
     enum weft_align align;
 };
 
+// A cell: what people read, and of a figure what it was made of.
+struct weft_table_cell {
+    const char *text; // NULL: empty
+    const char *unit; // of the value, in SI: "s"; "": it has none; NULL: the text is all there is
+    double value;
+};
+
+// Figures with their texts, which live in the arena; `digits` stand behind the point.
+struct weft_table_cell weft_cell_time(struct weft_arena *arena, double seconds);  // "61.4 ms"
+struct weft_table_cell weft_cell_bytes(struct weft_arena *arena, double bytes);   // "1.2 GB"
+struct weft_table_cell weft_cell_rate(struct weft_arena *arena, double rate_Bps); // "100 Gbps"
+struct weft_table_cell weft_cell_usd(struct weft_arena *arena, double usd);       // "$1,234"
+struct weft_table_cell weft_cell_power(struct weft_arena *arena, double watts);   // "12.8 kW"
+struct weft_table_cell weft_cell_count(struct weft_arena *arena, uint64_t count); // "1234"
+struct weft_table_cell weft_cell_number(struct weft_arena *arena, int digits, double value);
+struct weft_table_cell weft_cell_percent(struct weft_arena *arena, int digits, double ratio);
+// The same with its sign: "+3.1 %".
+struct weft_table_cell weft_cell_change(struct weft_arena *arena, int digits, double ratio);
+// Any other figure with the text that shows it.
+struct weft_table_cell weft_cell_figure(const char *text, const char *unit, double value);
+
 // A table with a line of titles, columns two blanks apart, no line ending in a blank. cells holds
-// row_count * column_count texts in rows; NULL is an empty cell. Widths are counted in UTF-8 code
-// points. Control bytes become '?', so that a hostile name cannot break the table. O(bytes).
+// row_count * column_count cells in rows. Widths are counted in UTF-8 code points. Control bytes
+// become '?', so that a hostile name cannot break the table. O(bytes).
 const char *weft_report_table(const struct weft_table_column *columns, uint32_t column_count,
-                              const char *const *cells, uint32_t row_count,
+                              const struct weft_table_cell *cells, uint32_t row_count,
                               struct weft_arena *arena);
 
-// The same table for documents and for sheets. CSV has a column whose cells are all quantities of
-// one kind ("61.4 ms", "100 Gbps", "$1,200", "12 %") as bare numbers in SI units, which its title
-// names in parentheses, and "-" as an empty cell. O(bytes).
+// The same table for documents, as people read it.
 const char *weft_report_markdown(const struct weft_table_column *columns, uint32_t column_count,
-                                 const char *const *cells, uint32_t row_count,
+                                 const struct weft_table_cell *cells, uint32_t row_count,
                                  struct weft_arena *arena);
+// And for sheets: values in place of texts, with the 15 digits that JSON has, their unit in the
+// title in parentheses ("iteration (s)"); the figures of a column have one unit. Fields are quoted
+// by RFC 4180, lines end in '\n'. "-" and what JSON has as null are empty fields. O(bytes).
 const char *weft_report_csv(const struct weft_table_column *columns, uint32_t column_count,
-                            const char *const *cells, uint32_t row_count, struct weft_arena *arena);
+                            const struct weft_table_cell *cells, uint32_t row_count,
+                            struct weft_arena *arena);
 
 // An n*n matrix as rows of characters, darker for larger: at most `side` rows and columns, each the
 // largest value of the square it stands for. The scale is linear up to the largest value. O(n^2).

@@ -180,9 +180,8 @@ void cli_spell_for(const struct weft_parameter_group *groups, char *message);
 void cli_note(const struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Adds a table to the result, as text, Markdown or CSV. In CSV there are tables alone, an empty
 // line between two of them: what cli_say adds is left out. Needs CLI_TABLES.
-struct weft_table_column;
 void cli_table(struct cli *cli, const struct weft_table_column *columns, uint32_t column_count,
-               const char *const *cells, uint32_t row_count);
+               const struct weft_table_cell *cells, uint32_t row_count);
 // Adds to the result.
 void cli_say(struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Whether a file of that name could be written, asked before the work so that its result is not

@@ -229,22 +229,22 @@ static void print_links(struct cli *cli, const struct weft_snapshot *snapshot,
         return;
     }
     qsort(rows, count, sizeof rows[0], by_score);
-    uint32_t shown = count < LINKS_SHOWN ? count : LINKS_SHOWN;
-    const char **cells = WEFT_NEW(&cli->arena, const char *, (size_t)shown *COLUMNS);
-    char unit[WEFT_UNIT_TEXT];
+    uint32_t shown = cli->form == CLI_CSV || count < LINKS_SHOWN ? count : LINKS_SHOWN;
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)shown * COLUMNS);
     for (uint32_t i = 0; i < shown; i++) {
         const struct weft_link_score *link = &found->links[rows[i].link];
         const struct weft_shared_link *shared = &snapshot->links[rows[i].link];
-        const char **row = cells + (size_t)i * COLUMNS;
-        row[0] = shared->name;
-        row[1] = weft_arena_format(&cli->arena, "%u", link->job_count);
-        row[2] = weft_arena_format(&cli->arena, "%s", weft_show_rate(unit, shared->capacity_Bps));
-        row[3] = weft_arena_format(&cli->arena, "%s", weft_show_time(unit, link->perimeter_ps));
-        row[4] = weft_arena_format(&cli->arena, "%.4f", link->unshifted);
-        row[5] = weft_arena_format(&cli->arena, "%.4f", link->score);
-        row[6] = weft_arena_format(&cli->arena, "%.4f", link->all_shifts_bound);
-        row[7] = weft_arena_format(&cli->arena, "%.4f", link->upper_bound);
-        row[8] = weft_compatibility_text(link->compatibility);
+        struct weft_table_cell *row = cells + (size_t)i * COLUMNS;
+        row[0].text = shared->name;
+        row[1] = weft_cell_count(&cli->arena, link->job_count);
+        row[2] = weft_cell_rate(&cli->arena, shared->capacity_Bps);
+        row[3] = weft_cell_time(&cli->arena, weft_seconds(link->perimeter_ps));
+        row[4] = weft_cell_number(&cli->arena, 4, link->unshifted);
+        row[5] = weft_cell_number(&cli->arena, 4, link->score);
+        row[6] = weft_cell_number(&cli->arena, 4, link->all_shifts_bound);
+        row[7] = weft_cell_number(&cli->arena, 4, link->upper_bound);
+        row[8].text = weft_compatibility_text(link->compatibility);
     }
     cli_say(cli, "\n");
     cli_table(cli, columns, COLUMNS, cells, shown);
@@ -278,20 +278,19 @@ static void print_jobs(struct cli *cli, const struct weft_snapshot *snapshot,
         {"links", WEFT_ALIGN_RIGHT}, {"shift", WEFT_ALIGN_RIGHT},     {"slack", WEFT_ALIGN_RIGHT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
-    uint32_t shown = snapshot->job_count < JOBS_SHOWN ? snapshot->job_count : JOBS_SHOWN;
-    const char **cells = WEFT_NEW(&cli->arena, const char *, (size_t)shown *COLUMNS);
-    char unit[WEFT_UNIT_TEXT];
+    bool all = cli->form == CLI_CSV || snapshot->job_count < JOBS_SHOWN;
+    uint32_t shown = all ? snapshot->job_count : JOBS_SHOWN;
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)shown * COLUMNS);
     for (uint32_t j = 0; j < shown; j++) {
         const struct weft_sharing_job *job = &snapshot->jobs[j];
-        const char **row = cells + (size_t)j * COLUMNS;
-        row[0] = job->name;
-        row[1] =
-            weft_arena_format(&cli->arena, "%s", weft_show_time(unit, job->demand.iteration_ps));
-        row[2] = weft_arena_format(&cli->arena, "%.0f %%", 100 * busy_ratio(job));
-        row[3] = weft_arena_format(&cli->arena, "%u", job->link_count);
-        row[4] =
-            weft_arena_format(&cli->arena, "%s", weft_show_time(unit, found->time_shift_ps[j]));
-        row[5] = weft_arena_format(&cli->arena, "%s", weft_show_time(unit, found->slack_ps[j]));
+        struct weft_table_cell *row = cells + (size_t)j * COLUMNS;
+        row[0].text = job->name;
+        row[1] = weft_cell_time(&cli->arena, weft_seconds(job->demand.iteration_ps));
+        row[2] = weft_cell_percent(&cli->arena, 0, busy_ratio(job));
+        row[3] = weft_cell_count(&cli->arena, job->link_count);
+        row[4] = weft_cell_time(&cli->arena, weft_seconds(found->time_shift_ps[j]));
+        row[5] = weft_cell_time(&cli->arena, weft_seconds(found->slack_ps[j]));
     }
     cli_say(cli, "\n");
     cli_table(cli, columns, COLUMNS, cells, shown);

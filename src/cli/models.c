@@ -48,6 +48,11 @@ static const char *show_count(double value, struct weft_arena *arena)
     return weft_arena_format(arena, i == 0 ? "%.0f%s" : "%.4g%s", value, prefixes[i]);
 }
 
+static struct weft_table_cell count_cell(double value, struct weft_arena *arena)
+{
+    return weft_cell_figure(show_count(value, arena), "", value);
+}
+
 static const char *show_bytes(double size_bytes, struct weft_arena *arena)
 {
     char text[WEFT_UNIT_TEXT];
@@ -64,16 +69,17 @@ static void print_zoo(struct cli *cli, const struct weft_models_result *result)
         {"batch", WEFT_ALIGN_RIGHT},        {"what", WEFT_ALIGN_LEFT},
     };
     uint32_t count = result->model_count;
-    const char **cells = WEFT_NEW(&cli->arena, const char *, (size_t)count *ZOO_COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)count * ZOO_COLUMNS);
     for (uint32_t i = 0; i < count; i++) {
         const struct weft_model *model = &result->models[i];
-        const char **row = cells + (size_t)i * ZOO_COLUMNS;
-        row[0] = result->zoo[i].name;
-        row[1] = show_count((double)model->parameters, &cli->arena);
-        row[2] = show_count(model->forward_flops, &cli->arena);
-        row[3] = show_bytes(weft_model_kept_bytes(model), &cli->arena);
-        row[4] = weft_arena_format(&cli->arena, "%llu", (unsigned long long)model->batch);
-        row[5] = result->zoo[i].summary;
+        struct weft_table_cell *row = cells + (size_t)i * ZOO_COLUMNS;
+        row[0].text = result->zoo[i].name;
+        row[1] = count_cell((double)model->parameters, &cli->arena);
+        row[2] = count_cell(model->forward_flops, &cli->arena);
+        row[3] = weft_cell_bytes(&cli->arena, weft_model_kept_bytes(model));
+        row[4] = weft_cell_count(&cli->arena, model->batch);
+        row[5].text = result->zoo[i].summary;
     }
     cli_table(cli, columns, ZOO_COLUMNS, cells, count);
     cli_say(cli, "\nFLOP and kept bytes are those of one sample.\n");
@@ -154,19 +160,20 @@ static void print_operators(struct cli *cli, const struct weft_model *model)
     struct weft_arena *arena = &cli->arena;
     struct row *rows = WEFT_NEW(arena, struct row, model->operator_count);
     uint32_t count = fold_rows(rows, model, arena);
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)count *MODEL_COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)count * MODEL_COLUMNS);
     for (uint32_t i = 0; i < count; i++) {
         const struct weft_operator *op = rows[i].op;
         double kept_bytes = (double)op->kept_elements * weft_dtype_bytes(op->spec.dtype);
-        const char **row = cells + (size_t)i * MODEL_COLUMNS;
-        row[0] = rows[i].times > 1 ? rows[i].name : op->spec.name;
-        row[1] = weft_operator_kind_name(op->spec.kind);
-        row[2] = weft_arena_format(arena, "%u", rows[i].times);
-        row[3] = show_shape(op, arena);
+        struct weft_table_cell *row = cells + (size_t)i * MODEL_COLUMNS;
+        row[0].text = rows[i].times > 1 ? rows[i].name : op->spec.name;
+        row[1].text = weft_operator_kind_name(op->spec.kind);
+        row[2] = weft_cell_count(arena, rows[i].times);
+        row[3].text = show_shape(op, arena);
         if (op->spec.kind != WEFT_OP_INPUT) {
-            row[4] = show_count((double)op->parameters, arena);
-            row[5] = show_count(op->forward_flops, arena);
-            row[6] = show_bytes(kept_bytes, arena);
+            row[4] = count_cell((double)op->parameters, arena);
+            row[5] = count_cell(op->forward_flops, arena);
+            row[6] = weft_cell_bytes(arena, kept_bytes);
         }
     }
     cli_table(cli, columns, MODEL_COLUMNS, cells, count);

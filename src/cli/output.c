@@ -22,7 +22,7 @@ double cli_elapsed_s(const struct cli *cli)
 }
 
 void cli_table(struct cli *cli, const struct weft_table_column *columns, uint32_t column_count,
-               const char *const *cells, uint32_t row_count)
+               const struct weft_table_cell *cells, uint32_t row_count)
 {
     weft_text_add(&cli->text, "%s", cli->form == CLI_CSV && cli->table_count > 0 ? "\n" : "");
     cli->table_count++;

@@ -82,34 +82,38 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-#define COLUMNS 9
+#define COLUMNS 11
 
 // One operator in the split that the table shows. Where it was measured, the last cell has the
 // ratio of the roofline to the measurement, forward and backward.
-static void fill_cells(const char **cells, const struct weft_profile_row *row,
+static void fill_cells(struct weft_table_cell *cells, const struct weft_profile_row *row,
                        const struct weft_model *model, struct weft_arena *arena)
 {
-    char unit[WEFT_UNIT_TEXT];
     const struct weft_split_cost *shown = row->shown;
     const struct weft_operator_cost *cost = &shown->cost;
     const char *plural = row->count > 1 ? " ..." : "";
-    cells[0] = weft_arena_format(arena, "%.40s%s", model->operators[row->op].spec.name, plural);
-    cells[1] = weft_arena_format(arena, "%u", row->count);
-    cells[2] = row->profile_name;
-    cells[3] =
+    cells[0].text =
+        weft_arena_format(arena, "%.40s%s", model->operators[row->op].spec.name, plural);
+    cells[1] = weft_cell_count(arena, row->count);
+    cells[2].text = row->profile_name;
+    cells[3].text =
         weft_arena_format(arena, "%ux%u", shown->split.sample_parts, shown->split.parameter_parts);
-    cells[4] = weft_arena_format(arena, "%s", weft_show_time(unit, cost->forward_ps));
-    cells[5] = weft_arena_format(arena, "%s", weft_show_time(unit, cost->backward_ps));
-    cells[6] = shown->forward_flops_per_s > 0
-                   ? weft_arena_format(arena, "%.3g %.3g", shown->forward_flops_per_s / 1e12,
-                                       shown->backward_flops_per_s / 1e12)
-                   : "";
-    cells[7] =
+    cells[4] = weft_cell_time(arena, weft_seconds(cost->forward_ps));
+    cells[5] = weft_cell_time(arena, weft_seconds(cost->backward_ps));
+    if (shown->forward_flops_per_s > 0) {
+        cells[9] = weft_cell_figure(NULL, "", shown->forward_flops_per_s);
+        cells[10] = weft_cell_figure(NULL, "", shown->backward_flops_per_s);
+    }
+    cells[6].text = shown->forward_flops_per_s > 0
+                        ? weft_arena_format(arena, "%.3g %.3g", shown->forward_flops_per_s / 1e12,
+                                            shown->backward_flops_per_s / 1e12)
+                        : "";
+    cells[7].text =
         weft_arena_format(arena, "%s %s", weft_cost_limit_name(shown->roofline.forward_limit),
                           weft_cost_limit_name(shown->roofline.backward_limit));
-    cells[8] = weft_cost_source_name(cost->source);
+    cells[8].text = weft_cost_source_name(cost->source);
     if (cost->source == WEFT_COST_MEASURED && cost->forward_ps > 0 && cost->backward_ps > 0) {
-        cells[8] =
+        cells[8].text =
             weft_arena_format(arena, "measured (%.2f %.2f)",
                               (double)shown->roofline.forward_ps / (double)cost->forward_ps,
                               (double)shown->roofline.backward_ps / (double)cost->backward_ps);
@@ -121,24 +125,28 @@ static void print_accuracy(struct cli *cli, const struct weft_profile_accuracy *
 {
     static const struct weft_table_column columns[] = {
         {"roofline/measured", WEFT_ALIGN_LEFT}, {"splits", WEFT_ALIGN_RIGHT},
-        {"forward", WEFT_ALIGN_RIGHT},          {"range", WEFT_ALIGN_RIGHT},
-        {"backward", WEFT_ALIGN_RIGHT},         {"range", WEFT_ALIGN_RIGHT},
+        {"forward", WEFT_ALIGN_RIGHT},          {"range", WEFT_ALIGN_SHOWN},
+        {"forward low", WEFT_ALIGN_SHEET},      {"forward high", WEFT_ALIGN_SHEET},
+        {"backward", WEFT_ALIGN_RIGHT},         {"range", WEFT_ALIGN_SHOWN},
+        {"backward low", WEFT_ALIGN_SHEET},     {"backward high", WEFT_ALIGN_SHEET},
     };
     enum { ACCURACY_COLUMNS = sizeof columns / sizeof columns[0] };
-    const char *cells[WEFT_OP_KIND_COUNT * ACCURACY_COLUMNS];
+    struct weft_table_cell cells[WEFT_OP_KIND_COUNT * ACCURACY_COLUMNS] = {0};
     uint32_t count = 0;
     for (uint32_t kind = 0; kind < WEFT_OP_KIND_COUNT; kind++) {
         const struct weft_profile_accuracy *accuracy = &by_kind[kind];
         if (accuracy->count == 0) {
             continue;
         }
-        const char **row = cells + (size_t)count++ * ACCURACY_COLUMNS;
-        row[0] = weft_operator_kind_name(kind);
-        row[1] = weft_arena_format(&cli->arena, "%u", accuracy->count);
+        struct weft_table_cell *row = cells + (size_t)count++ * ACCURACY_COLUMNS;
+        (row++)->text = weft_operator_kind_name(kind);
+        *row++ = weft_cell_count(&cli->arena, accuracy->count);
         for (uint32_t i = 0; i < 2; i++) {
-            row[2 + 2 * i] = weft_arena_format(&cli->arena, "%.2f", accuracy->mean[i]);
-            row[3 + 2 * i] =
+            *row++ = weft_cell_number(&cli->arena, 2, accuracy->mean[i]);
+            (row++)->text =
                 weft_arena_format(&cli->arena, "%.2f-%.2f", accuracy->low[i], accuracy->high[i]);
+            *row++ = weft_cell_number(&cli->arena, 2, accuracy->low[i]);
+            *row++ = weft_cell_number(&cli->arena, 2, accuracy->high[i]);
         }
     }
     if (count > 0) {
@@ -151,18 +159,19 @@ static void print_accuracy(struct cli *cli, const struct weft_profile_accuracy *
 static void print(struct cli *cli, const struct weft_profile_result *result)
 {
     static const struct weft_table_column columns[COLUMNS] = {
-        {"operator", WEFT_ALIGN_LEFT}, {"x", WEFT_ALIGN_RIGHT},
-        {"profile", WEFT_ALIGN_LEFT},  {"parts", WEFT_ALIGN_RIGHT},
-        {"forward", WEFT_ALIGN_RIGHT}, {"backward", WEFT_ALIGN_RIGHT},
-        {"TFLOP/s", WEFT_ALIGN_RIGHT}, {"limit", WEFT_ALIGN_LEFT},
-        {"source", WEFT_ALIGN_LEFT},
+        {"operator", WEFT_ALIGN_LEFT},         {"x", WEFT_ALIGN_RIGHT},
+        {"profile", WEFT_ALIGN_LEFT},          {"parts", WEFT_ALIGN_RIGHT},
+        {"forward", WEFT_ALIGN_RIGHT},         {"backward", WEFT_ALIGN_RIGHT},
+        {"TFLOP/s", WEFT_ALIGN_SHOWN},         {"limit", WEFT_ALIGN_LEFT},
+        {"source", WEFT_ALIGN_LEFT},           {"forward FLOP/s", WEFT_ALIGN_SHEET},
+        {"backward FLOP/s", WEFT_ALIGN_SHEET},
     };
     const struct weft_model *model = &result->model;
     cli_say(cli, "%s, batch %llu, %u servers of %u %s\n\n", model->name,
             (unsigned long long)model->batch, result->server_count,
             result->costs.accelerators_per_server, result->costs.accelerator->name);
-    const char **cells =
-        WEFT_NEW(&cli->arena, const char *, (size_t)result->row_count *COLUMNS + 1);
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)result->row_count * COLUMNS + 1);
     for (uint32_t i = 0; i < result->row_count; i++) {
         fill_cells(cells + (size_t)i * COLUMNS, &result->rows[i], model, &cli->arena);
     }

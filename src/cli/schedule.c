@@ -171,6 +171,11 @@ static const char *show_s(struct cli *cli, double seconds)
     return weft_arena_format(&cli->arena, "%s", weft_show_time(text, weft_picoseconds(seconds)));
 }
 
+static struct weft_table_cell time_cell(struct cli *cli, double seconds)
+{
+    return weft_cell_figure(show_s(cli, seconds), "s", seconds);
+}
+
 // A row for each job, in the order of arrival: the first 20 unless --all is given.
 static void print_jobs(const struct schedule_input *input,
                        const struct weft_schedule_result *result)
@@ -185,24 +190,25 @@ static void print_jobs(const struct schedule_input *input,
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct cli *cli = input->cli;
     const struct weft_timetable *timetable = &result->timetable;
-    uint32_t shown =
-        input->all_jobs || timetable->job_count <= JOBS_SHOWN ? timetable->job_count : JOBS_SHOWN;
-    const char **cells = WEFT_NEW(&cli->arena, const char *, (size_t)shown *COLUMNS);
+    bool all = input->all_jobs || cli->form == CLI_CSV || timetable->job_count <= JOBS_SHOWN;
+    uint32_t shown = all ? timetable->job_count : JOBS_SHOWN;
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)shown * COLUMNS);
     for (uint32_t j = 0; j < shown; j++) {
         const struct weft_job_record *record = &timetable->jobs[j];
-        const char **row = cells + (size_t)j * COLUMNS;
+        struct weft_table_cell *row = cells + (size_t)j * COLUMNS;
         double completion_s = weft_seconds(record->end_ps - record->arrival_ps);
         double held_s = weft_seconds(record->held_ps);
-        row[0] = record->name;
-        row[1] = result->trace.classes[record->class_id].name;
-        row[2] = show_s(cli, weft_seconds(record->arrival_ps));
-        row[3] = show_s(cli, completion_s - held_s);
-        row[4] = show_s(cli, held_s);
-        row[5] = show_s(cli, record->iteration_mean_s);
-        row[6] = show_s(cli, record->iteration_p99_s);
-        row[7] = weft_arena_format(&cli->arena, "%.3f", record->iteration_mean_s / record->alone_s);
-        row[8] = weft_arena_format(&cli->arena, "%.3f", record->score);
-        row[9] = weft_arena_format(&cli->arena, "%u", record->placements);
+        row[0].text = record->name;
+        row[1].text = result->trace.classes[record->class_id].name;
+        row[2] = time_cell(cli, weft_seconds(record->arrival_ps));
+        row[3] = time_cell(cli, completion_s - held_s);
+        row[4] = time_cell(cli, held_s);
+        row[5] = time_cell(cli, record->iteration_mean_s);
+        row[6] = time_cell(cli, record->iteration_p99_s);
+        row[7] = weft_cell_number(&cli->arena, 3, record->iteration_mean_s / record->alone_s);
+        row[8] = weft_cell_number(&cli->arena, 3, record->score);
+        row[9] = weft_cell_count(&cli->arena, record->placements);
     }
     cli_say(cli, "\n");
     cli_table(cli, columns, COLUMNS, cells, shown);

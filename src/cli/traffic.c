@@ -81,18 +81,19 @@ static void print_groups(struct cli *cli, const struct weft_traffic *traffic)
         {"size", WEFT_ALIGN_RIGHT},  {"wire", WEFT_ALIGN_RIGHT},    {"servers", WEFT_ALIGN_LEFT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0], GROUPS_SHOWN = 20 };
-    uint32_t shown = traffic->group_count < GROUPS_SHOWN ? traffic->group_count : GROUPS_SHOWN;
-    const char **cells = WEFT_NEW(&cli->arena, const char *, (size_t)shown *COLUMNS + 1);
-    char unit[WEFT_UNIT_TEXT];
+    bool all = cli->form == CLI_CSV || traffic->group_count < GROUPS_SHOWN;
+    uint32_t shown = all ? traffic->group_count : GROUPS_SHOWN;
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)shown * COLUMNS + 1);
     for (uint32_t g = 0; g < shown; g++) {
         const struct weft_traffic_group *group = &traffic->groups[g];
-        const char **row = cells + (size_t)g * COLUMNS;
-        row[0] = weft_arena_format(&cli->arena, "%u", g);
-        row[1] = weft_arena_format(&cli->arena, "%u", group->member_count);
-        row[2] = weft_arena_format(&cli->arena, "%u", group->task_count);
-        row[3] = weft_arena_format(&cli->arena, "%s", weft_show_bytes(unit, group->size_bytes));
-        row[4] = weft_arena_format(&cli->arena, "%s", weft_show_bytes(unit, group->wire_bytes));
-        row[5] = name_members(group, &cli->arena);
+        struct weft_table_cell *row = cells + (size_t)g * COLUMNS;
+        row[0] = weft_cell_count(&cli->arena, g);
+        row[1] = weft_cell_count(&cli->arena, group->member_count);
+        row[2] = weft_cell_count(&cli->arena, group->task_count);
+        row[3] = weft_cell_bytes(&cli->arena, group->size_bytes);
+        row[4] = weft_cell_bytes(&cli->arena, group->wire_bytes);
+        row[5].text = name_members(group, &cli->arena);
     }
     cli_say(cli, "\n");
     cli_table(cli, columns, COLUMNS, cells, shown);

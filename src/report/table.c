@@ -2,14 +2,76 @@
 // Tables: aligned text for terminals, Markdown for documents, CSV for sheets; and heat maps of
 // characters.
 //
-// Columns are as wide as their widest cell, counted in code points of UTF-8. A heat map shows a
-// matrix by characters of growing ink, blocks of servers to a cell where there are many.
+// A cell has the text that people read and, of a figure, the value that the text was made of, for
+// sheets. Columns are as wide as their widest cell, counted in code points of UTF-8. A heat map
+// shows a matrix by characters of growing ink, blocks of servers to a cell where there are many.
 // O(cells).
 
 #include "weft/report.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
+
+// ---- cells ----
+
+struct weft_table_cell weft_cell_figure(const char *text, const char *unit, double value)
+{
+    return (struct weft_table_cell){text, unit, value};
+}
+
+struct weft_table_cell weft_cell_time(struct weft_arena *arena, double seconds)
+{
+    char *text = WEFT_NEW(arena, char, WEFT_UNIT_TEXT);
+    return weft_cell_figure(weft_show_time(text, weft_picoseconds(seconds)), "s", seconds);
+}
+
+struct weft_table_cell weft_cell_bytes(struct weft_arena *arena, double bytes)
+{
+    char *text = WEFT_NEW(arena, char, WEFT_UNIT_TEXT);
+    return weft_cell_figure(weft_show_bytes(text, bytes), "bytes", bytes);
+}
+
+struct weft_table_cell weft_cell_rate(struct weft_arena *arena, double rate_Bps)
+{
+    char *text = WEFT_NEW(arena, char, WEFT_UNIT_TEXT);
+    return weft_cell_figure(weft_show_rate(text, rate_Bps), "bytes/s", rate_Bps);
+}
+
+struct weft_table_cell weft_cell_usd(struct weft_arena *arena, double usd)
+{
+    char *text = WEFT_NEW(arena, char, WEFT_UNIT_TEXT);
+    return weft_cell_figure(weft_show_usd(text, usd), "USD", usd);
+}
+
+struct weft_table_cell weft_cell_power(struct weft_arena *arena, double watts)
+{
+    return weft_cell_figure(weft_arena_format(arena, "%.1f kW", watts / 1e3), "W", watts);
+}
+
+struct weft_table_cell weft_cell_count(struct weft_arena *arena, uint64_t count)
+{
+    const char *text = weft_arena_format(arena, "%llu", (unsigned long long)count);
+    return weft_cell_figure(text, "", (double)count);
+}
+
+struct weft_table_cell weft_cell_number(struct weft_arena *arena, int digits, double value)
+{
+    return weft_cell_figure(weft_arena_format(arena, "%.*f", digits, value), "", value);
+}
+
+struct weft_table_cell weft_cell_percent(struct weft_arena *arena, int digits, double ratio)
+{
+    const char *text = weft_arena_format(arena, "%.*f %%", digits, 100 * ratio);
+    return weft_cell_figure(text, "ratio", ratio);
+}
+
+struct weft_table_cell weft_cell_change(struct weft_arena *arena, int digits, double ratio)
+{
+    const char *text = weft_arena_format(arena, "%+.*f %%", digits, 100 * ratio);
+    return weft_cell_figure(text, "ratio", ratio);
+}
+
+// ---- text ----
 
 // Code points of a UTF-8 text: bytes that do not continue one.
 static uint32_t width_of(const char *text)
@@ -21,16 +83,42 @@ static uint32_t width_of(const char *text)
     return width;
 }
 
-static const char *cell_text(const char *cell)
+// The columns of a table that people see.
+struct shown {
+    const struct weft_table_column *columns;
+    uint32_t column_count;
+    const char *const *cells; // none is NULL
+};
+
+static struct shown show(const struct weft_table_column *columns, uint32_t column_count,
+                         const struct weft_table_cell *cells, uint32_t row_count,
+                         struct weft_arena *arena)
 {
-    return cell != NULL ? cell : "";
+    struct weft_table_column *kept = WEFT_NEW(arena, struct weft_table_column, column_count);
+    const char **texts = WEFT_NEW(arena, const char *, (size_t)row_count *column_count + 1);
+    uint32_t count = 0;
+    for (uint32_t c = 0; c < column_count; c++) {
+        if (columns[c].align != WEFT_ALIGN_SHEET) {
+            kept[count++] = columns[c];
+        }
+    }
+    WEFT_ASSERT(count > 0);
+    size_t at = 0;
+    for (uint32_t r = 0; r < row_count; r++) {
+        for (uint32_t c = 0; c < column_count; c++, cells++) {
+            if (columns[c].align != WEFT_ALIGN_SHEET) {
+                texts[at++] = cells->text != NULL ? cells->text : "";
+            }
+        }
+    }
+    return (struct shown){kept, count, texts};
 }
 
 // Appends a cell padded to `width`; the last column of a row is not padded on the right.
 static char *add_cell(char *at, const char *cell, enum weft_align align, uint32_t width, bool last)
 {
     uint32_t padding = width - width_of(cell);
-    if (align == WEFT_ALIGN_RIGHT) {
+    if (align != WEFT_ALIGN_LEFT) {
         memset(at, ' ', padding);
         at += padding;
     }
@@ -55,7 +143,7 @@ static char *add_row(char *at, const struct weft_table_column *columns, uint32_t
             memset(at, ' ', 2);
             at += 2;
         }
-        const char *cell = cells != NULL ? cell_text(cells[c]) : columns[c].title;
+        const char *cell = cells != NULL ? cells[c] : columns[c].title;
         at = add_cell(at, cell, columns[c].align, widths[c], c + 1 == column_count);
     }
     while (at > start && at[-1] == ' ') {
@@ -65,11 +153,12 @@ static char *add_row(char *at, const struct weft_table_column *columns, uint32_t
     return at;
 }
 
-const char *weft_report_table(const struct weft_table_column *columns, uint32_t column_count,
-                              const char *const *cells, uint32_t row_count,
-                              struct weft_arena *arena)
+static const char *write_table(const struct shown *shown, uint32_t row_count,
+                               struct weft_arena *arena)
 {
-    WEFT_ASSERT(column_count > 0);
+    const struct weft_table_column *columns = shown->columns;
+    const char *const *cells = shown->cells;
+    const uint32_t column_count = shown->column_count;
     uint32_t *widths = WEFT_NEW(arena, uint32_t, column_count);
     size_t bytes = 0; // of the cells' texts beyond their widths: continuation bytes
     size_t row_width = 1;
@@ -77,7 +166,7 @@ const char *weft_report_table(const struct weft_table_column *columns, uint32_t 
         widths[c] = width_of(columns[c].title);
         bytes += strlen(columns[c].title) - widths[c];
         for (uint32_t r = 0; r < row_count; r++) {
-            const char *cell = cell_text(cells[(size_t)r * column_count + c]);
+            const char *cell = cells[(size_t)r * column_count + c];
             uint32_t width = width_of(cell);
             bytes += strlen(cell) - width;
             widths[c] = width > widths[c] ? width : widths[c];
@@ -93,20 +182,30 @@ const char *weft_report_table(const struct weft_table_column *columns, uint32_t 
     return text;
 }
 
+const char *weft_report_table(const struct weft_table_column *columns, uint32_t column_count,
+                              const struct weft_table_cell *cells, uint32_t row_count,
+                              struct weft_arena *arena)
+{
+    const struct shown shown = show(columns, column_count, cells, row_count, arena);
+    return write_table(&shown, row_count, arena);
+}
+
 // ---- documents and sheets ----
 
 const char *weft_report_markdown(const struct weft_table_column *columns, uint32_t column_count,
-                                 const char *const *cells, uint32_t row_count,
+                                 const struct weft_table_cell *cells, uint32_t row_count,
                                  struct weft_arena *arena)
 {
+    const struct shown shown = show(columns, column_count, cells, row_count, arena);
+    const char *const *next = shown.cells;
     struct weft_text text;
     weft_text_init(&text, arena);
     for (uint32_t r = 0; r < row_count + 2; r++) {
-        for (uint32_t c = 0; c < column_count; c++) {
-            bool right = columns[c].align == WEFT_ALIGN_RIGHT;
-            const char *cell = r == 0   ? columns[c].title
+        for (uint32_t c = 0; c < shown.column_count; c++) {
+            bool right = shown.columns[c].align != WEFT_ALIGN_LEFT;
+            const char *cell = r == 0   ? shown.columns[c].title
                                : r == 1 ? (right ? "---:" : "---")
-                                        : cell_text(cells[(size_t)(r - 2) * column_count + c]);
+                                        : *next++;
             weft_text_add(&text, r == 1 ? "|" : "| ");
             for (; *cell != '\0'; cell++) {
                 weft_text_add(&text, *cell == '|' ? "\\%c" : "%c", *cell);
@@ -118,97 +217,64 @@ const char *weft_report_markdown(const struct weft_table_column *columns, uint32
     return text.data;
 }
 
-static const char no_unit[] = "";
-
-// A cell as a number in SI units. NULL: it is none.
-static const char *read_quantity(double *value, const char *cell)
-{
-    struct weft_error error;
-    uint64_t whole = 0;
-    char digits[32] = "";
-    size_t length = 0;
-    bool usd = cell[0] == '$';
-    for (const char *at = cell + usd; *at != '\0' && length + 1 < sizeof digits; at++) {
-        digits[length] = *at;
-        length += *at != ',';
-        digits[length] = '\0';
-    }
-    char *end = digits;
-    *value = digits[0] >= '0' && digits[0] <= '9' ? strtod(digits, &end) : 0;
-    if (end != digits && *end == '\0') {
-        return usd ? "USD" : no_unit;
-    }
-    if (end != digits && strcmp(end, " %") == 0) {
-        *value /= 100;
-        return "ratio";
-    }
-    if (weft_parse_time(&whole, digits, &error)) {
-        *value = weft_seconds(whole);
-        return "s";
-    }
-    if (weft_parse_bytes(&whole, digits, &error)) {
-        *value = (double)whole;
-        return "bytes";
-    }
-    return weft_parse_rate(value, digits, &error)    ? "bytes/s"
-           : weft_parse_power(value, digits, &error) ? "W"
-                                                     : NULL;
-}
-
-static bool is_empty(const char *cell)
-{
-    return cell[0] == '\0' || strcmp(cell, "-") == 0;
-}
-
-// The unit of a column of quantities; NULL: some cell is none, or is of another kind.
-static const char *find_unit(const char *const *cells, uint32_t row_count, uint32_t column_count)
+// The unit of a column's figures; "": they have none, or there are no figures.
+static const char *unit_of(const struct weft_table_cell *cells, uint32_t row_count,
+                           uint32_t column_count)
 {
     const char *unit = NULL;
     for (uint32_t r = 0; r < row_count; r++) {
-        double value = 0;
-        const char *cell = cell_text(cells[(size_t)r * column_count]);
-        const char *own = is_empty(cell) ? unit : read_quantity(&value, cell);
-        if (!is_empty(cell) && (own == NULL || (unit != NULL && strcmp(own, unit) != 0))) {
-            return NULL;
-        }
-        unit = own;
+        const char *own = cells[(size_t)r * column_count].unit;
+        WEFT_ASSERT(unit == NULL || own == NULL || strcmp(unit, own) == 0);
+        unit = own != NULL ? own : unit;
     }
-    return unit;
+    return unit != NULL ? unit : "";
 }
 
-static void add_field(struct weft_text *text, const char *cell)
+// A field by RFC 4180: in quotes where it has a comma, a quote or the end of a line.
+static void add_field(struct weft_text *text, const char *field)
 {
-    bool quoted = strpbrk(cell, ",\"\n") != NULL;
-    weft_text_add(text, quoted ? "\"" : "%s", "");
-    for (; *cell != '\0'; cell++) {
-        weft_text_add(text, *cell == '"' ? "\"%c" : "%c", *cell);
+    const char *quote = strpbrk(field, ",\"\r\n") != NULL ? "\"" : "";
+    weft_text_add(text, "%s", quote);
+    for (; *field != '\0'; field++) {
+        weft_text_add(text, *field == '"' ? "\"%c" : "%c", *field);
     }
-    weft_text_add(text, quoted ? "\"" : "%s", "");
+    weft_text_add(text, "%s", quote);
+}
+
+static void add_value(struct weft_text *text, const struct weft_table_cell *cell)
+{
+    if (cell->unit == NULL) {
+        add_field(text, cell->text == NULL || strcmp(cell->text, "-") == 0 ? "" : cell->text);
+    } else if (isfinite(cell->value)) {
+        bool whole = cell->value == rint(cell->value) && fabs(cell->value) < 0x1p53;
+        weft_text_add(text, whole ? "%.0f" : "%.15g", cell->value);
+    }
 }
 
 const char *weft_report_csv(const struct weft_table_column *columns, uint32_t column_count,
-                            const char *const *cells, uint32_t row_count, struct weft_arena *arena)
+                            const struct weft_table_cell *cells, uint32_t row_count,
+                            struct weft_arena *arena)
 {
-    const char **units = WEFT_NEW(arena, const char *, column_count);
+    const char **titles = WEFT_NEW(arena, const char *, column_count);
+    for (uint32_t c = 0; c < column_count; c++) {
+        const char *unit = unit_of(cells + c, row_count, column_count);
+        titles[c] =
+            weft_arena_format(arena, unit[0] != '\0' ? "%s (%s)" : "%s%s", columns[c].title, unit);
+    }
     struct weft_text text;
     weft_text_init(&text, arena);
-    for (uint32_t c = 0; c < column_count; c++) {
-        units[c] = find_unit(cells + c, row_count, column_count);
-        bool named = units[c] != NULL && units[c][0] != '\0';
-        weft_text_add(&text, "%s", c > 0 ? "," : "");
-        add_field(&text, columns[c].title);
-        weft_text_add(&text, named ? " (%s)" : "%s", named ? units[c] : "");
-    }
-    weft_text_add(&text, "\n");
-    for (uint32_t r = 0; r < row_count; r++) {
+    for (uint32_t r = 0; r < row_count + 1; r++) {
+        const char *comma = "";
         for (uint32_t c = 0; c < column_count; c++) {
-            double value = 0;
-            const char *cell = cell_text(cells[(size_t)r * column_count + c]);
-            weft_text_add(&text, "%s", c > 0 ? "," : "");
-            if (units[c] != NULL && !is_empty(cell) && read_quantity(&value, cell) != NULL) {
-                weft_text_add(&text, "%.12g", value);
+            if (columns[c].align == WEFT_ALIGN_SHOWN) {
+                continue;
+            }
+            weft_text_add(&text, "%s", comma);
+            comma = ",";
+            if (r == 0) {
+                add_field(&text, titles[c]);
             } else {
-                add_field(&text, is_empty(cell) ? "" : cell);
+                add_value(&text, &cells[(size_t)(r - 1) * column_count + c]);
             }
         }
         weft_text_add(&text, "\n");

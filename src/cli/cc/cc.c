@@ -250,23 +250,21 @@ static void print_connections(struct cli *cli, const struct weft_cc_status *stat
         {"gap", WEFT_ALIGN_RIGHT}, {"retransmits", WEFT_ALIGN_RIGHT}, {"marks", WEFT_ALIGN_RIGHT},
     };
     struct weft_arena *arena = &cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)status->connection_count *COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)status->connection_count * COLUMNS);
     for (uint32_t i = 0; i < status->connection_count; i++) {
         const struct weft_cc_connection *connection = &status->connections[i];
         const struct mltcp_connection *counts = &connection->counts;
-        char text[WEFT_UNIT_TEXT];
-        const char **row = cells + (size_t)i * COLUMNS;
-        row[0] = show_end(counts, true, arena);
-        row[1] = show_end(counts, false, arena);
-        row[2] = weft_arena_format(arena, "%u", counts->cwnd);
-        row[3] = weft_arena_format(arena, "%.2f", (double)counts->factor / MLTCP_ONE);
-        row[4] = weft_arena_format(arena, "%u", connection->job.iterations);
-        row[5] = weft_arena_format(arena, "%s",
-                                   weft_show_bytes(text, (double)connection->job.iteration_bytes));
-        row[6] =
-            weft_arena_format(arena, "%s", weft_show_time(text, connection->job.gap_ns * 1000));
-        row[7] = weft_arena_format(arena, "%u", counts->retransmits);
-        row[8] = weft_arena_format(arena, "%u", counts->ecn_marks);
+        struct weft_table_cell *row = cells + (size_t)i * COLUMNS;
+        row[0].text = show_end(counts, true, arena);
+        row[1].text = show_end(counts, false, arena);
+        row[2] = weft_cell_count(arena, counts->cwnd);
+        row[3] = weft_cell_number(arena, 2, (double)counts->factor / MLTCP_ONE);
+        row[4] = weft_cell_count(arena, connection->job.iterations);
+        row[5] = weft_cell_bytes(arena, (double)connection->job.iteration_bytes);
+        row[6] = weft_cell_time(arena, weft_seconds(connection->job.gap_ns * 1000));
+        row[7] = weft_cell_count(arena, counts->retransmits);
+        row[8] = weft_cell_count(arena, counts->ecn_marks);
     }
     cli_table(cli, columns, COLUMNS, cells, status->connection_count);
 }

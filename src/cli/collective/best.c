@@ -128,26 +128,25 @@ static const char *show(struct cli *cli, double seconds)
     return weft_show_time(buffer, weft_picoseconds(seconds));
 }
 
-static void fill_row(const char **row, struct cli *cli,
+static void fill_row(struct weft_table_cell *row, struct cli *cli,
                      const struct weft_collective_ranking *ranking)
 {
-    row[0] = collective_show_size(cli, ranking->size_bytes);
-    row[5] = show(cli, ranking->bound_s);
+    row[0] = collective_size_cell(cli, ranking->size_bytes);
+    row[5] = weft_cell_time(&cli->arena, ranking->bound_s);
     if (ranking->best == WEFT_ALGORITHM_COUNT) {
-        row[1] = "none can";
+        row[1].text = "none can";
         return;
     }
     const struct weft_collective_time *time = &ranking->times[ranking->best];
-    row[1] = weft_algorithm_name(ranking->best);
-    row[2] = weft_arena_format(&cli->arena, "%u", time->chunk_factor);
-    row[3] = show(cli, time->seconds);
-    row[4] =
-        weft_arena_format(&cli->arena, "%.1f %%", 100 * (time->seconds / ranking->bound_s - 1));
+    row[1].text = weft_algorithm_name(ranking->best);
+    row[2] = weft_cell_count(&cli->arena, time->chunk_factor);
+    row[3] = weft_cell_time(&cli->arena, time->seconds);
+    row[4] = weft_cell_percent(&cli->arena, 1, time->seconds / ranking->bound_s - 1);
     if (ranking->second < WEFT_ALGORITHM_COUNT) {
         const struct weft_collective_time *second = &ranking->times[ranking->second];
-        row[6] = weft_algorithm_name(ranking->second);
-        row[7] =
-            weft_arena_format(&cli->arena, "+%.1f %%", 100 * (second->seconds / time->seconds - 1));
+        row[6].text = weft_algorithm_name(ranking->second);
+        double more_ratio = second->seconds / time->seconds - 1;
+        row[7] = weft_cell_change(&cli->arena, 1, more_ratio);
     }
 }
 
@@ -169,7 +168,8 @@ static void print(struct cli *cli, const struct weft_best_result *result, const 
             result->engine == WEFT_BEST_CLOSED ? "closed forms"
             : result->engine == WEFT_BEST_FLOW ? "flow engine"
                                                : "packet engine");
-    const char **cells = WEFT_NEW(&cli->arena, const char *, (size_t)result->count *COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)result->count * COLUMNS);
     for (uint32_t i = 0; i < result->count; i++) {
         fill_row(cells + (size_t)i * COLUMNS, cli, &result->rankings[i]);
     }

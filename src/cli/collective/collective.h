@@ -31,6 +31,7 @@ error_t collective_take_sizes(struct cli *cli, uint64_t *low_bytes, uint64_t *hi
                               const char *text);
 // "64 KiB" where it is a whole number of them.
 const char *collective_show_size(struct cli *cli, uint64_t size_bytes);
+struct weft_table_cell collective_size_cell(struct cli *cli, uint64_t size_bytes);
 
 // The options of such a specification, for a verb's own list, and their parser.
 enum {

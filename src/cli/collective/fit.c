@@ -134,15 +134,16 @@ static void print_sizes(struct cli *cli, const struct weft_collective_fit *fit)
         {"fit", WEFT_ALIGN_RIGHT},  {"off", WEFT_ALIGN_RIGHT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
-    const char **cells = WEFT_NEW(&cli->arena, const char *, (size_t)fit->size_count *COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)fit->size_count * COLUMNS);
     for (uint32_t i = 0; i < fit->size_count; i++) {
         const struct weft_collective_fit_size *size = &fit->sizes[i];
-        const char **row = cells + (size_t)i * COLUMNS;
-        row[0] = collective_show_size(cli, size->size_bytes);
-        row[1] = weft_arena_format(&cli->arena, "%u", size->sample_count);
-        row[2] = show(cli, size->seconds);
-        row[3] = show(cli, size->fit_s);
-        row[4] = weft_arena_format(&cli->arena, "%+.1f %%", off(size));
+        struct weft_table_cell *row = cells + (size_t)i * COLUMNS;
+        row[0] = collective_size_cell(cli, size->size_bytes);
+        row[1] = weft_cell_count(&cli->arena, size->sample_count);
+        row[2] = weft_cell_time(&cli->arena, size->seconds);
+        row[3] = weft_cell_time(&cli->arena, size->fit_s);
+        row[4] = weft_cell_change(&cli->arena, 1, off(size) / 100);
     }
     cli_table(cli, columns, COLUMNS, cells, fit->size_count);
 }

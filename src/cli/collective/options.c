@@ -29,6 +29,11 @@ error_t collective_take_sizes(struct cli *cli, uint64_t *low_bytes, uint64_t *hi
     return cli_value(cli, fine, "size");
 }
 
+struct weft_table_cell collective_size_cell(struct cli *cli, uint64_t size_bytes)
+{
+    return weft_cell_figure(collective_show_size(cli, size_bytes), "bytes", (double)size_bytes);
+}
+
 const char *collective_show_size(struct cli *cli, uint64_t size_bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};

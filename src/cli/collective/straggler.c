@@ -98,17 +98,19 @@ static void print_table(struct cli *cli, const struct weft_straggler_result *res
         {"not hidden", WEFT_ALIGN_RIGHT}, {"take", WEFT_ALIGN_LEFT},
     };
     const uint32_t column_count = sizeof columns / sizeof columns[0];
-    const char **cells =
-        WEFT_NEW(&cli->arena, const char *, (size_t)column_count *WEFT_STRAGGLER_ROWS_MAX);
+    struct weft_arena *arena = &cli->arena;
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)column_count * WEFT_STRAGGLER_ROWS_MAX);
     for (uint32_t i = 0; i < result->row_count; i++) {
         const struct weft_straggler_cost *cost = &result->rows[i];
-        const char **row = cells + (size_t)i * column_count;
-        row[0] = show(cli, result->delays_s[i]);
-        row[1] = show(cli, cost->stragglar_s);
-        row[2] = show(cli, cost->ring_s);
-        row[3] = weft_arena_format(&cli->arena, "%.3fx", cost->ring_s / cost->stragglar_s);
-        row[4] = show(cli, cost->partial_s);
-        row[5] = weft_straggler_quicker(cost);
+        struct weft_table_cell *row = cells + (size_t)i * column_count;
+        row[0] = weft_cell_time(arena, result->delays_s[i]);
+        row[1] = weft_cell_time(arena, cost->stragglar_s);
+        row[2] = weft_cell_time(arena, cost->ring_s);
+        double ratio = cost->ring_s / cost->stragglar_s;
+        row[3] = weft_cell_figure(weft_arena_format(arena, "%.3fx", ratio), "ratio", ratio);
+        row[4] = weft_cell_time(arena, cost->partial_s);
+        row[5].text = weft_straggler_quicker(cost);
     }
     cli_say(cli, "\n");
     cli_table(cli, columns, column_count, cells, result->row_count);

@@ -64,7 +64,8 @@ static void print(struct cli *cli, const struct weft_compare_result *result)
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct weft_arena *arena = &cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)row_count *COLUMNS + 1);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)row_count * COLUMNS + 1);
     char unit[WEFT_UNIT_TEXT];
     uint32_t shown = 0;
     for (uint32_t i = 0; i < row_count; i++) {
@@ -72,19 +73,18 @@ static void print(struct cli *cli, const struct weft_compare_result *result)
         if (row->why_not != NULL) {
             continue;
         }
-        const char **cell = cells + (size_t)shown++ * COLUMNS;
-        uint64_t iteration_ps = weft_picoseconds(row->iteration_s);
-        cell[0] = row->name;
-        cell[1] = weft_arena_format(arena, "%s", weft_show_time(unit, iteration_ps));
-        cell[2] = weft_arena_format(arena, "%.2f", row->ratio_to_ideal);
-        cell[3] = weft_arena_format(arena, "%s", weft_show_usd(unit, row->cost_usd));
-        cell[4] = weft_arena_format(arena, "%.1f kW", row->power_watts / 1e3);
-        cell[5] = weft_arena_format(arena, "%.2f", row->bandwidth_tax_ratio);
-        cell[6] = weft_arena_format(arena, "%.2f", row->mean_hops);
-        cell[7] = weft_arena_format(arena, "%u", row->max_hops);
-        cell[8] = weft_arena_format(arena, "%s", weft_show_bytes(unit, row->mean_link_load_bytes));
-        cell[9] = weft_arena_format(arena, "%s", weft_show_bytes(unit, row->max_link_load_bytes));
-        cell[10] = weft_arena_format(arena, "%s", weft_show_rate(unit, row->port_rate_Bps));
+        struct weft_table_cell *cell = cells + (size_t)shown++ * COLUMNS;
+        cell[0].text = row->name;
+        cell[1] = weft_cell_time(arena, row->iteration_s);
+        cell[2] = weft_cell_number(arena, 2, row->ratio_to_ideal);
+        cell[3] = weft_cell_usd(arena, row->cost_usd);
+        cell[4] = weft_cell_power(arena, row->power_watts);
+        cell[5] = weft_cell_number(arena, 2, row->bandwidth_tax_ratio);
+        cell[6] = weft_cell_number(arena, 2, row->mean_hops);
+        cell[7] = weft_cell_count(arena, row->max_hops);
+        cell[8] = weft_cell_bytes(arena, row->mean_link_load_bytes);
+        cell[9] = weft_cell_bytes(arena, row->max_link_load_bytes);
+        cell[10] = weft_cell_rate(arena, row->port_rate_Bps);
     }
     if (result->stopped) {
         cli_say(cli, "left unfinished: the rows until then\n");

@@ -216,26 +216,25 @@ static void print_rows(struct cli *cli, const struct weft_model_comparison *comp
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct weft_arena *arena = &cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)comparison->row_count *COLUMNS + 1);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)comparison->row_count * COLUMNS + 1);
     const struct weft_comparison *weft = find_row(comparison, "weft");
-    char unit[WEFT_UNIT_TEXT];
     uint32_t shown = 0;
     for (uint32_t r = 0; r < comparison->row_count; r++) {
         const struct weft_comparison *row = &comparison->rows[r];
         if (row->why_not != NULL) {
             continue;
         }
-        const char **cell = cells + (size_t)shown++ * COLUMNS;
-        cell[0] = row->name;
-        cell[1] = weft_arena_format(arena, "%s",
-                                    weft_show_time(unit, weft_picoseconds(row->iteration_s)));
-        cell[2] = weft != NULL
-                      ? weft_arena_format(arena, "%.3f", row->iteration_s / weft->iteration_s)
-                      : NULL;
-        cell[3] = weft_arena_format(arena, "%s", weft_show_usd(unit, row->cost_usd));
-        cell[4] = weft_arena_format(arena, "%.1f kW", row->power_watts / 1e3);
-        cell[5] = weft_arena_format(arena, "%.2f", row->bandwidth_tax_ratio);
-        cell[6] = row->found_for;
+        struct weft_table_cell *cell = cells + (size_t)shown++ * COLUMNS;
+        cell[0].text = row->name;
+        cell[1] = weft_cell_time(arena, row->iteration_s);
+        if (weft != NULL) {
+            cell[2] = weft_cell_number(arena, 3, row->iteration_s / weft->iteration_s);
+        }
+        cell[3] = weft_cell_usd(arena, row->cost_usd);
+        cell[4] = weft_cell_power(arena, row->power_watts);
+        cell[5] = weft_cell_number(arena, 2, row->bandwidth_tax_ratio);
+        cell[6].text = row->found_for;
     }
     cli_table(cli, columns, COLUMNS, cells, shown);
     for (uint32_t r = 0; r < comparison->row_count; r++) {

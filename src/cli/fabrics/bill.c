@@ -17,24 +17,27 @@ static void print_bill(struct cli *cli, const struct weft_fabrics_row *row)
     };
     const struct weft_bill *bill = &row->bill;
     struct weft_arena *arena = &cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)(bill->row_count + 1) * COLUMNS);
-    const char **cell = cells;
-    char usd[WEFT_UNIT_TEXT];
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)(bill->row_count + 1) * COLUMNS);
+    struct weft_table_cell *cell = cells;
     for (uint32_t i = 0; i < bill->row_count; i++, cell += COLUMNS) {
         const struct weft_bill_row *part = &bill->rows[i];
-        cell[0] = part->part;
-        cell[1] = weft_arena_format(arena, "%llu", (unsigned long long)part->count);
-        cell[2] =
-            part->usd > 0 ? weft_arena_format(arena, "%s", weft_show_usd(usd, part->usd)) : "";
-        cell[3] = part->watts > 0 ? weft_arena_format(arena, "%.1f", part->watts / 1000) : "";
+        cell[0].text = part->part;
+        cell[1] = weft_cell_count(arena, part->count);
+        if (part->usd > 0) {
+            cell[2] = weft_cell_usd(arena, part->usd);
+        }
+        if (part->watts > 0) {
+            cell[3] = weft_cell_number(arena, 1, part->watts / 1000);
+        }
         if (part->model != NULL) {
-            cell[4] = weft_arena_format(arena, "%llu", (unsigned long long)part->ports_used);
-            cell[5] = weft_arena_format(arena, "%llu", (unsigned long long)part->ports_free);
+            cell[4] = weft_cell_count(arena, part->ports_used);
+            cell[5] = weft_cell_count(arena, part->ports_free);
         }
     }
-    cell[0] = "all";
-    cell[2] = weft_arena_format(arena, "%s", weft_show_usd(usd, bill->usd));
-    cell[3] = weft_arena_format(arena, "%.1f", bill->watts / 1000);
+    cell[0].text = "all";
+    cell[2] = weft_cell_usd(arena, bill->usd);
+    cell[3] = weft_cell_number(arena, 1, bill->watts / 1000);
     cli_say(cli, "\n%s\n", row->name);
     cli_table(cli, columns, COLUMNS, cells, bill->row_count + 1);
 }
@@ -84,20 +87,21 @@ void fabrics_print_csv(struct cli *cli, const struct weft_fabrics_result *result
     for (uint32_t i = 0; i < result->row_count; i++) {
         count += result->rows[i].refusal == NULL ? result->rows[i].bill.row_count : 0;
     }
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)count *FIELDS + 1);
-    const char **cell = cells;
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)count * FIELDS + 1);
+    struct weft_table_cell *cell = cells;
     for (uint32_t i = 0; i < result->row_count; i++) {
         const struct weft_fabrics_row *row = &result->rows[i];
         for (uint32_t p = 0; row->refusal == NULL && p < row->bill.row_count; p++) {
             const struct weft_bill_row *part = &row->bill.rows[p];
-            cell[0] = row->name;
-            cell[1] = part->part;
-            cell[2] = weft_arena_format(arena, "%llu", (unsigned long long)part->count);
-            cell[3] = weft_arena_format(arena, "%.12g", part->usd);
-            cell[4] = weft_arena_format(arena, "%.12g", part->watts);
-            cell[5] = weft_arena_format(arena, "%llu", (unsigned long long)part->ports_used);
-            cell[6] = weft_arena_format(arena, "%llu", (unsigned long long)part->ports_free);
-            cell[7] = part->source;
+            cell[0].text = row->name;
+            cell[1].text = part->part;
+            cell[2] = weft_cell_count(arena, part->count);
+            cell[3] = weft_cell_number(arena, 2, part->usd);
+            cell[4] = weft_cell_number(arena, 1, part->watts);
+            cell[5] = weft_cell_count(arena, part->ports_used);
+            cell[6] = weft_cell_count(arena, part->ports_free);
+            cell[7].text = part->source;
             cell += FIELDS;
         }
     }

@@ -69,11 +69,17 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 // Two digits after the point, or the first two that there are.
-static const char *percent(struct cli *cli, double ratio)
+static struct weft_table_cell percent(struct cli *cli, double ratio)
 {
     const bool tiny = ratio > 0 && ratio < 0.5e-4;
-    return tiny ? weft_arena_format(&cli->arena, "%.2g %%", 100 * ratio)
-                : weft_arena_format(&cli->arena, "%.2f %%", 100 * ratio);
+    return tiny ? weft_cell_figure(weft_arena_format(&cli->arena, "%.2g %%", 100 * ratio), "ratio",
+                                   ratio)
+                : weft_cell_percent(&cli->arena, 2, ratio);
+}
+
+static struct weft_table_cell times(struct cli *cli, double ratio)
+{
+    return weft_cell_figure(weft_arena_format(&cli->arena, "%.3fx", ratio), "ratio", ratio);
 }
 
 // The exact values beside the sampled ones; of the slowest flow there is a sample alone.
@@ -89,19 +95,19 @@ static void print_values(struct cli *cli, const struct weft_ecmp_result *result)
     const struct weft_ecmp_expected *expected = &result->rows[0].expected;
     const struct weft_ecmp_sample *sample = &result->sample;
     const struct weft_ecmp_mean *slowdown = &sample->slowdown_ratio;
-    const char *cells[ROWS * COLUMNS] = {
-        "delivered",
+    struct weft_table_cell cells[ROWS * COLUMNS] = {
+        {.text = "delivered"},
         percent(cli, expected->delivered_ratio),
         percent(cli, sample->delivered_ratio.mean),
         percent(cli, sample->delivered_ratio.standard_error),
-        "in conflict",
+        {.text = "in conflict"},
         percent(cli, expected->conflict_probability),
         percent(cli, sample->conflict_ratio.mean),
         percent(cli, sample->conflict_ratio.standard_error),
-        "slowest flow",
-        "",
-        weft_arena_format(&cli->arena, "%.3fx", slowdown->mean),
-        weft_arena_format(&cli->arena, "%.3fx", slowdown->standard_error),
+        {.text = "slowest flow"},
+        {.text = ""},
+        times(cli, slowdown->mean),
+        times(cli, slowdown->standard_error),
     };
     cli_say(cli, "\n");
     cli_table(cli, columns, COLUMNS, cells, ROWS);
@@ -117,13 +123,13 @@ static void print_remedies(struct cli *cli, const struct weft_ecmp_result *resul
         {"in conflict", WEFT_ALIGN_RIGHT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
-    const char *cells[WEFT_ECMP_ROWS_MAX * COLUMNS];
+    struct weft_table_cell cells[WEFT_ECMP_ROWS_MAX * COLUMNS] = {0};
     for (uint32_t i = 0; i < result->row_count; i++) {
         const struct weft_ecmp_row *row = &result->rows[i];
-        const char **cell = cells + (size_t)i * COLUMNS;
-        cell[0] = row->summary;
-        cell[1] = weft_arena_format(&cli->arena, "%u", row->ecmp.flow_count);
-        cell[2] = weft_arena_format(&cli->arena, "%u", row->ecmp.split);
+        struct weft_table_cell *cell = cells + (size_t)i * COLUMNS;
+        cell[0].text = row->summary;
+        cell[1] = weft_cell_count(&cli->arena, row->ecmp.flow_count);
+        cell[2] = weft_cell_count(&cli->arena, row->ecmp.split);
         cell[3] = percent(cli, row->expected.delivered_ratio);
         cell[4] = percent(cli, row->expected.conflict_probability);
     }
@@ -143,7 +149,7 @@ static void print(struct cli *cli, const struct weft_ecmp_result *result)
     print_values(cli, result);
     const char *part = ecmp->split == 1 ? "flow" : "part";
     cli_say(cli, "delivered     of what the flows offer; divided evenly it would be %s\n",
-            percent(cli, result->rows[0].expected.even_delivered_ratio));
+            percent(cli, result->rows[0].expected.even_delivered_ratio).text);
     cli_say(cli, "in conflict   a %s whose uplink has more %ss than the %u it carries\n", part,
             part, ecmp->split);
     cli_say(cli, "slowest flow  its time over that of a flow alone; a collective waits for it\n");

@@ -37,33 +37,32 @@ static const char doc[] =
     "  $ weft fabrics --servers 64 --degree 8 --rate 400Gbps --fabric all --csv\n"
     "  $ weft fabrics ecmp --uplinks 32 --flows 32 --split 2\n";
 
-#define COLUMNS 10
+#define COLUMNS 11
 
 static const struct cli_entry subs[] = {
     {"ecmp", ECMP_SUMMARY, fabrics_ecmp},
     {NULL, NULL, NULL},
 };
 
-static void fill_cells(const char **cells, const struct weft_fabrics_row *row,
+static void fill_cells(struct weft_table_cell *cells, const struct weft_fabrics_row *row,
                        struct weft_arena *arena)
 {
-    char rate[WEFT_UNIT_TEXT];
-    char usd[WEFT_UNIT_TEXT];
-    cells[0] = row->name;
+    cells[0].text = row->name;
     if (row->refusal != NULL) {
-        cells[1] = "no";
+        cells[1].text = "no";
         return;
     }
     const struct weft_parts *parts = &row->parts;
-    cells[1] = weft_arena_format(arena, "%u", row->link_count);
-    cells[2] = weft_arena_format(arena, "%.3f", row->mean_hops);
-    cells[3] = weft_arena_format(arena, "%u", row->hops_max);
-    cells[4] = weft_arena_format(arena, "%llu", (unsigned long long)parts->nics);
-    cells[5] = weft_arena_format(arena, "%s", weft_show_rate(rate, parts->rate_Bps));
-    cells[6] = weft_arena_format(arena, "%llu", (unsigned long long)parts->transceivers);
-    cells[7] = weft_arena_format(arena, "%llu", (unsigned long long)parts->switch_ports);
-    cells[8] = weft_arena_format(arena, "%s", weft_show_usd(usd, row->cost.total_usd));
-    cells[9] = weft_arena_format(arena, "%.1f", row->cost.power_watts / 1000);
+    cells[1] = weft_cell_count(arena, row->link_count);
+    cells[2] = weft_cell_number(arena, 3, row->mean_hops);
+    cells[3] = weft_cell_count(arena, row->hops_max);
+    cells[4] = weft_cell_count(arena, parts->nics);
+    cells[5] = weft_cell_rate(arena, parts->rate_Bps);
+    cells[6] = weft_cell_count(arena, parts->transceivers);
+    cells[7] = weft_cell_count(arena, parts->switch_ports);
+    cells[8] = weft_cell_usd(arena, row->cost.total_usd);
+    cells[9] = weft_cell_number(arena, 1, row->cost.power_watts / 1000);
+    cells[10] = weft_cell_power(arena, row->cost.power_watts);
 }
 
 // A row for each fabric, and below the table why a fabric cannot be built.
@@ -77,12 +76,14 @@ static void print(struct cli *cli, const struct weft_fabrics_result *result)
         {"mean hops", WEFT_ALIGN_RIGHT},    {"max", WEFT_ALIGN_RIGHT},
         {"NICs", WEFT_ALIGN_RIGHT},         {"rate", WEFT_ALIGN_RIGHT},
         {"transceivers", WEFT_ALIGN_RIGHT}, {"switch ports", WEFT_ALIGN_RIGHT},
-        {"price", WEFT_ALIGN_RIGHT},        {"kW", WEFT_ALIGN_RIGHT},
+        {"price", WEFT_ALIGN_RIGHT},        {"kW", WEFT_ALIGN_SHOWN},
+        {"power", WEFT_ALIGN_SHEET},
     };
     char rate[WEFT_UNIT_TEXT];
     cli_say(cli, "%u servers, %u port%s of %s each\n\n", cluster->server_count, cluster->degree,
             cluster->degree == 1 ? "" : "s", weft_show_rate(rate, cluster->rate_Bps));
-    const char **cells = WEFT_NEW(&cli->arena, const char *, (size_t)count *COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)count * COLUMNS);
     for (uint32_t i = 0; i < count; i++) {
         fill_cells(cells + (size_t)i * COLUMNS, &rows[i], &cli->arena);
     }

@@ -268,12 +268,6 @@ static void print_json(const struct lab_run *run)
     cli_say(run->cli, "%s", weft_set_finish(object, &run->cli->arena));
 }
 
-static const char *time_text(struct cli *cli, double seconds)
-{
-    char text[WEFT_UNIT_TEXT];
-    return weft_arena_format(&cli->arena, "%s", weft_show_time(text, weft_picoseconds(seconds)));
-}
-
 // A row for each phase of each fabric: predicted by both engines, measured, and how far the
 // measurement is from the packet engine's prediction.
 static void print_text(const struct lab_run *run)
@@ -285,23 +279,24 @@ static void print_text(const struct lab_run *run)
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct cli *cli = run->cli;
-    const char **cells =
-        WEFT_NEW(&cli->arena, const char *, (size_t)LAB_RUN_FABRICS_MAX *LAB_PHASES_MAX *COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell,
+                 (size_t)LAB_RUN_FABRICS_MAX * LAB_PHASES_MAX * COLUMNS);
     uint32_t rows = 0;
     for (uint32_t f = 0; f < run->fabric_count; f++) {
         const struct lab_experiment *experiment = &run->experiments[f];
         for (uint32_t i = 0; i < experiment->phase_count; i++) {
             const struct lab_phase *phase = &experiment->phases[i];
-            const char **row = cells + (size_t)COLUMNS * rows++;
-            row[0] = i == 0 ? lab_run_fabric_name(run->fabrics[f]) : "";
-            row[1] = phase->name;
-            row[2] = time_text(cli, phase->predicted_flow_s);
-            row[3] = time_text(cli, phase->predicted_packet_s);
-            row[4] = time_text(cli, phase->measured_mean_s);
-            row[5] = time_text(cli, phase->measured_p99_s);
-            row[6] =
-                weft_arena_format(&cli->arena, "%+.1f %%",
-                                  100 * (phase->measured_mean_s / phase->predicted_packet_s - 1));
+            struct weft_table_cell *row = cells + (size_t)COLUMNS * rows++;
+            row[0].text =
+                i == 0 || cli->form == CLI_CSV ? lab_run_fabric_name(run->fabrics[f]) : "";
+            row[1].text = phase->name;
+            row[2] = weft_cell_time(&cli->arena, phase->predicted_flow_s);
+            row[3] = weft_cell_time(&cli->arena, phase->predicted_packet_s);
+            row[4] = weft_cell_time(&cli->arena, phase->measured_mean_s);
+            row[5] = weft_cell_time(&cli->arena, phase->measured_p99_s);
+            double above_ratio = phase->measured_mean_s / phase->predicted_packet_s - 1;
+            row[6] = weft_cell_change(&cli->arena, 1, above_ratio);
         }
     }
     const struct lab_experiment *first = &run->experiments[0];

@@ -27,13 +27,13 @@ error_t cli_buy_parse(struct cli *cli, struct cli_buy *buy, int key, const char 
     return cli_parameter(cli, &parameters, "tokens", argument);
 }
 
-// ---- tables in three forms ----
+// ---- tables ----
 
 struct sheet {
     struct cli *cli;
     const struct weft_table_column *columns;
     uint32_t column_count;
-    const char **cells;
+    struct weft_table_cell *cells;
     uint32_t filled;
 };
 
@@ -42,45 +42,34 @@ static void begin(struct sheet *sheet, const struct weft_table_column *columns,
 {
     sheet->columns = columns;
     sheet->column_count = column_count;
-    sheet->cells = WEFT_NEW(&sheet->cli->arena, const char *, (size_t)rows_max *column_count + 1);
+    sheet->cells =
+        WEFT_NEW(&sheet->cli->arena, struct weft_table_cell, (size_t)rows_max * column_count + 1);
     sheet->filled = 0;
 }
 
 static void put(struct sheet *sheet, const char *text)
 {
-    sheet->cells[sheet->filled++] =
-        text == NULL ? "" : weft_arena_text(&sheet->cli->arena, text, strlen(text));
-}
-
-// A figure: as it is shown to people, or in SI units.
-static void put_number(struct sheet *sheet, const char *shown, double value)
-{
-    if (sheet->cli->form == CLI_CSV) {
-        shown = weft_arena_format(&sheet->cli->arena, "%.9g", value);
-    }
-    put(sheet, shown);
+    sheet->cells[sheet->filled++].text = text;
 }
 
 static void put_time(struct sheet *sheet, double seconds)
 {
-    char unit[WEFT_UNIT_TEXT];
-    put_number(sheet, weft_show_time(unit, weft_picoseconds(seconds)), seconds);
+    sheet->cells[sheet->filled++] = weft_cell_time(&sheet->cli->arena, seconds);
 }
 
 static void put_usd(struct sheet *sheet, double usd)
 {
-    char unit[WEFT_UNIT_TEXT];
-    put_number(sheet, weft_show_usd(unit, usd), usd);
+    sheet->cells[sheet->filled++] = weft_cell_usd(&sheet->cli->arena, usd);
 }
 
 static void put_watts(struct sheet *sheet, double watts)
 {
-    put_number(sheet, weft_arena_format(&sheet->cli->arena, "%.1f kW", watts / 1e3), watts);
+    sheet->cells[sheet->filled++] = weft_cell_power(&sheet->cli->arena, watts);
 }
 
 static void put_share(struct sheet *sheet, double share)
 {
-    put_number(sheet, weft_arena_format(&sheet->cli->arena, "%.1f %%", PERCENT * share), share);
+    sheet->cells[sheet->filled++] = weft_cell_percent(&sheet->cli->arena, 1, share);
 }
 
 // "1,234,567": the dollars' form without their sign.
@@ -92,7 +81,7 @@ static const char *grouped(struct cli *cli, double value)
 
 static void put_count(struct sheet *sheet, double count)
 {
-    put_number(sheet, grouped(sheet->cli, count), count);
+    sheet->cells[sheet->filled++] = weft_cell_figure(grouped(sheet->cli, count), "", count);
 }
 
 static void end(struct sheet *sheet)
@@ -102,7 +91,7 @@ static void end(struct sheet *sheet)
               sheet->filled / sheet->column_count);
 }
 
-// ---- the tables ----
+// ---- what they say ----
 
 static void put_degrees(struct sheet *sheet, const struct weft_buy_row *row)
 {
@@ -142,7 +131,6 @@ static void print_fabrics(struct sheet *sheet, const struct weft_buy_result *res
             if (row->why_not != NULL) {
                 continue;
             }
-            char unit[WEFT_UNIT_TEXT];
             double memory_bytes = row->found.found.candidates[0].strategy.memory_max_bytes;
             put(sheet, row->fabric);
             put_count(sheet, (double)batch->batch);
@@ -156,7 +144,7 @@ static void print_fabrics(struct sheet *sheet, const struct weft_buy_result *res
                 put(sheet, "-");
                 put(sheet, "-");
             }
-            put_number(sheet, weft_show_bytes(unit, memory_bytes), memory_bytes);
+            sheet->cells[sheet->filled++] = weft_cell_bytes(&sheet->cli->arena, memory_bytes);
             put_usd(sheet, row->bill.usd);
             put_watts(sheet, row->bill.watts);
             put_degrees(sheet, row);

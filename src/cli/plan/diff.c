@@ -51,18 +51,22 @@ static void print(struct cli *cli, const struct weft_diff_result *result)
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct weft_arena *arena = &cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)result->row_count *COLUMNS + 1);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)result->row_count * COLUMNS + 1);
     for (uint32_t i = 0; i < result->row_count; i++) {
         const struct weft_diff_row *row = &result->rows[i];
-        const char **cell = cells + (size_t)i * COLUMNS;
+        struct weft_table_cell *cell = cells + (size_t)i * COLUMNS;
         bool grows = row->is_number && row->values[0] != 0;
-        cell[0] = row->part;
-        cell[1] = row->name;
-        cell[2] = row->texts[0];
-        cell[3] = row->texts[1];
-        cell[4] = !grows ? ""
-                         : weft_arena_format(arena, "%+.2f %%",
-                                             100 * (row->values[1] / row->values[0] - 1));
+        cell[0].text = row->part;
+        cell[1].text = row->name;
+        for (uint32_t plan = 0; plan < 2; plan++) {
+            cell[2 + plan] = row->is_number
+                                 ? weft_cell_figure(row->texts[plan], "", row->values[plan])
+                                 : (struct weft_table_cell){.text = row->texts[plan]};
+        }
+        if (grows) {
+            cell[4] = weft_cell_change(arena, 2, row->values[1] / row->values[0] - 1);
+        }
     }
     cli_table(cli, columns, COLUMNS, cells, result->row_count);
 }

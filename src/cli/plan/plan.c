@@ -162,25 +162,27 @@ static void print_certificate(struct cli *cli, const struct weft_certificate *ce
                               bool alone)
 {
     static const struct weft_table_column columns[] = {
-        {"", WEFT_ALIGN_LEFT},     {"lower bound", WEFT_ALIGN_LEFT}, {"time", WEFT_ALIGN_RIGHT},
-        {"gap", WEFT_ALIGN_RIGHT}, {"holds for", WEFT_ALIGN_LEFT},
+        {"", WEFT_ALIGN_SHOWN},    {"lower bound", WEFT_ALIGN_LEFT}, {"time", WEFT_ALIGN_RIGHT},
+        {"gap", WEFT_ALIGN_RIGHT}, {"holds for", WEFT_ALIGN_LEFT},   {"binds", WEFT_ALIGN_SHEET},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct weft_arena *arena = &cli->arena;
     uint32_t count = certificate->bound_count;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)count *COLUMNS + 1);
-    char unit[WEFT_UNIT_TEXT];
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)count * COLUMNS + 1);
     char words[WEFT_BOUND_TEXT];
     for (uint32_t i = 0; i < count; i++) {
         const struct weft_bound *bound = &certificate->bounds[i];
-        const char **row = cells + (size_t)i * COLUMNS;
+        struct weft_table_cell *row = cells + (size_t)i * COLUMNS;
         uint64_t bound_ps = weft_picoseconds(bound->seconds);
-        row[0] = i == certificate->binding ? "*" : "";
-        row[1] = bound->name;
-        row[2] = weft_arena_format(arena, "%s", weft_show_time(unit, bound_ps));
+        row[0].text = i == certificate->binding ? "*" : "";
+        row[5].text = i == certificate->binding ? "yes" : "";
+        row[1].text = bound->name;
+        row[2] = weft_cell_time(arena, bound->seconds);
         bool has_gap = !alone && bound_ps > 0; // of 0 s it would be without end
-        row[3] = !has_gap ? "-" : weft_arena_format(arena, "%.2f %%", 100 * bound->gap_ratio);
-        row[4] = weft_arena_format(arena, "%s", weft_bound_holds_for(words, bound));
+        row[3] = has_gap ? weft_cell_percent(arena, 2, bound->gap_ratio)
+                         : (struct weft_table_cell){.text = "-"};
+        row[4].text = weft_arena_format(arena, "%s", weft_bound_holds_for(words, bound));
     }
     cli_say(cli, "\n");
     cli_table(cli, columns, COLUMNS, cells, count);
@@ -202,7 +204,8 @@ static void print_collectives(struct cli *cli, const struct weft_plan *plan)
         return;
     }
     struct weft_arena *arena = &cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)count *COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)count * COLUMNS);
     bool *shown = WEFT_NEW(arena, bool, count);
     uint32_t rows = 0;
     for (uint32_t c = 0; c < count; c++) {
@@ -222,16 +225,13 @@ static void print_collectives(struct cli *cli, const struct weft_plan *plan)
         if (alike == 0) {
             continue;
         }
-        char unit[WEFT_UNIT_TEXT];
-        const char **row = cells + (size_t)rows++ * COLUMNS;
-        row[0] = weft_arena_format(arena, "%u", alike);
-        row[1] =
-            weft_arena_format(arena, "%s", weft_show_bytes(unit, (double)choice->size_min_bytes));
-        row[2] =
-            weft_arena_format(arena, "%s", weft_show_bytes(unit, (double)choice->size_max_bytes));
-        row[3] = weft_algorithm_name(choice->algorithm);
-        row[4] = weft_arena_format(arena, "%u", choice->chunk_factor);
-        row[5] = choice->ring_order ? "by the ring" : "by the group";
+        struct weft_table_cell *row = cells + (size_t)rows++ * COLUMNS;
+        row[0] = weft_cell_count(arena, alike);
+        row[1] = weft_cell_bytes(arena, (double)choice->size_min_bytes);
+        row[2] = weft_cell_bytes(arena, (double)choice->size_max_bytes);
+        row[3].text = weft_algorithm_name(choice->algorithm);
+        row[4] = weft_cell_count(arena, choice->chunk_factor);
+        row[5].text = choice->ring_order ? "by the ring" : "by the group";
     }
     cli_say(cli, "\n");
     cli_table(cli, columns, COLUMNS, cells, rows);

@@ -213,7 +213,8 @@ void cli_print_operators(struct cli *cli, const struct weft_strategy *strategy,
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct weft_arena *arena = &cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)operator_count *COLUMNS + 1);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)operator_count * COLUMNS + 1);
     bool *shown = WEFT_NEW(arena, bool, (size_t)operator_count + 1);
     uint32_t rows = 0;
     for (uint32_t op = 0; op < operator_count; op++) {
@@ -230,14 +231,14 @@ void cli_print_operators(struct cli *cli, const struct weft_strategy *strategy,
                 count++;
             }
         }
-        const char **row = cells + (size_t)rows++ * COLUMNS;
-        row[0] = count == 1
-                     ? names[op]
-                     : weft_arena_format(arena, "%s .. %s (%u)", names[op], names[last], count);
-        row[1] = weft_arena_format(arena, "%u", placement->sample_parts);
-        row[2] = weft_arena_format(arena, "%u", placement->parameter_parts);
-        row[3] = servers_text(placement->servers,
-                              placement->sample_parts * placement->parameter_parts, arena);
+        struct weft_table_cell *row = cells + (size_t)rows++ * COLUMNS;
+        row[0].text =
+            count == 1 ? names[op]
+                       : weft_arena_format(arena, "%s .. %s (%u)", names[op], names[last], count);
+        row[1] = weft_cell_count(arena, placement->sample_parts);
+        row[2] = weft_cell_count(arena, placement->parameter_parts);
+        row[3].text = servers_text(placement->servers,
+                                   placement->sample_parts * placement->parameter_parts, arena);
     }
     cli_table(cli, columns, COLUMNS, cells, rows);
 }
@@ -293,22 +294,20 @@ static void print_hybrids(struct cli *cli, const struct weft_strategy_result *re
                                              [WEFT_RECOMPUTE_NORMS] = "norms"};
     struct weft_arena *arena = &cli->arena;
     uint32_t count = result->found.count;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)count *COLUMNS + 1);
-    char unit[WEFT_UNIT_TEXT];
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)count * COLUMNS + 1);
     for (uint32_t i = 0; i < count; i++) {
         const struct weft_candidate *candidate = &result->found.candidates[i];
         const struct weft_hybrid *hybrid = &candidate->strategy.hybrid;
         const struct weft_hybrid_estimate *estimate = &result->estimates[i];
-        const char **row = cells + (size_t)i * COLUMNS;
+        struct weft_table_cell *row = cells + (size_t)i * COLUMNS;
         uint32_t at = 0;
-        row[at++] =
-            result->simulated_ps[i] > 0
-                ? weft_arena_format(arena, "%s", weft_show_time(unit, result->simulated_ps[i]))
-                : "-";
-        row[at++] = weft_arena_format(arena, "%.1f %%", 100 * weft_request_strategy_mfu(result, i));
-        row[at++] = weft_arena_format(arena, "%s", weft_show_time(unit, estimate->iteration_ps));
-        row[at++] = weft_arena_format(arena, "%s",
-                                      weft_show_bytes(unit, candidate->strategy.memory_max_bytes));
+        row[at++] = result->simulated_ps[i] > 0
+                        ? weft_cell_time(arena, weft_seconds(result->simulated_ps[i]))
+                        : (struct weft_table_cell){.text = "-"};
+        row[at++] = weft_cell_percent(arena, 1, weft_request_strategy_mfu(result, i));
+        row[at++] = weft_cell_time(arena, weft_seconds(estimate->iteration_ps));
+        row[at++] = weft_cell_bytes(arena, candidate->strategy.memory_max_bytes);
         const uint32_t degrees[] = {hybrid->dp,
                                     hybrid->tp,
                                     hybrid->pp,
@@ -318,17 +317,17 @@ static void print_hybrids(struct cli *cli, const struct weft_strategy_result *re
                                     (uint32_t)hybrid->micro_batch,
                                     hybrid->zero_stage};
         for (uint32_t d = 0; d < sizeof degrees / sizeof degrees[0]; d++) {
-            row[at++] = weft_arena_format(arena, "%u", degrees[d]);
+            row[at++] = weft_cell_count(arena, degrees[d]);
         }
-        row[at++] = hybrid->order;
+        row[at++].text = hybrid->order;
         const uint64_t times_ps[] = {
             estimate->compute_ps, estimate->bubble_ps,  estimate->tensor_ps, estimate->pipeline_ps,
             estimate->expert_ps,  estimate->context_ps, estimate->data_ps};
         for (uint32_t t = 0; t < sizeof times_ps / sizeof times_ps[0]; t++) {
-            row[at++] = weft_arena_format(
-                arena, "%.1f %%", 100 * (double)times_ps[t] / (double)estimate->iteration_ps);
+            row[at++] =
+                weft_cell_percent(arena, 1, (double)times_ps[t] / (double)estimate->iteration_ps);
         }
-        row[at++] = recomputes[hybrid->recompute];
+        row[at++].text = recomputes[hybrid->recompute];
     }
     cli_table(cli, columns, COLUMNS, cells, count);
 }

@@ -21,18 +21,16 @@ const char *reproduce_command_text(const struct weft_claim *claim, struct weft_a
     return text.data;
 }
 
-static const char *figure_text(double figure, struct weft_arena *arena)
+static struct weft_table_cell figure_cell(double figure, struct weft_arena *arena)
 {
-    return isfinite(figure) ? weft_arena_format(arena, "%.5g", figure) : "-";
+    const char *text = isfinite(figure) ? weft_arena_format(arena, "%.5g", figure) : "-";
+    return weft_cell_figure(text, "", figure);
 }
 
 // Seconds of a core, or "-" where they were never measured.
-static const char *cost_text(double seconds, struct weft_arena *arena)
+static struct weft_table_cell cost_cell(double seconds, struct weft_arena *arena)
 {
-    char unit[WEFT_UNIT_TEXT];
-    return seconds > 0
-               ? weft_arena_format(arena, "%s", weft_show_time(unit, weft_picoseconds(seconds)))
-               : "-";
+    return seconds > 0 ? weft_cell_time(arena, seconds) : (struct weft_table_cell){.text = "-"};
 }
 
 // ---- text ----
@@ -46,17 +44,18 @@ static void print_claims(struct reproduce *reproduce)
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct weft_arena *arena = &reproduce->cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)reproduce->claim_count *COLUMNS + 1);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)reproduce->claim_count * COLUMNS + 1);
     for (uint32_t i = 0; i < reproduce->claim_count; i++) {
         const struct weft_claim *claim = &reproduce->claims[i];
-        const char **row = cells + (size_t)i * COLUMNS;
-        row[0] = claim->name;
-        row[1] = figure_text(claim->published.value, arena);
-        row[2] = claim->published.unit;
-        row[3] = claim->not_comparable != NULL ? "not comparable" : claim->goal_text;
-        row[4] = cost_text(claim->cost_s, arena);
-        row[5] = claim->brief ? "yes" : "";
-        row[6] = claim->sentence;
+        struct weft_table_cell *row = cells + (size_t)i * COLUMNS;
+        row[0].text = claim->name;
+        row[1] = figure_cell(claim->published.value, arena);
+        row[2].text = claim->published.unit;
+        row[3].text = claim->not_comparable != NULL ? "not comparable" : claim->goal_text;
+        row[4] = cost_cell(claim->cost_s, arena);
+        row[5].text = claim->brief ? "yes" : "";
+        row[6].text = claim->sentence;
     }
     cli_table(reproduce->cli, columns, COLUMNS, cells, reproduce->claim_count);
 }
@@ -69,17 +68,18 @@ static void print_table(struct reproduce *reproduce)
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct weft_arena *arena = &reproduce->cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)reproduce->claim_count *COLUMNS + 1);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)reproduce->claim_count * COLUMNS + 1);
     for (uint32_t i = 0; i < reproduce->claim_count; i++) {
         const struct weft_claim *claim = &reproduce->claims[i];
         const struct reproduce_outcome *outcome = &reproduce->outcomes[i];
-        const char **row = cells + (size_t)i * COLUMNS;
-        row[0] = claim->name;
-        row[1] = figure_text(claim->published.value, arena);
-        row[2] = figure_text(outcome->ours, arena);
-        row[3] = claim->published.unit;
-        row[4] = reproduce_verdict_text(outcome, arena);
-        row[5] = cost_text(outcome->cpu_s, arena);
+        struct weft_table_cell *row = cells + (size_t)i * COLUMNS;
+        row[0].text = claim->name;
+        row[1] = figure_cell(claim->published.value, arena);
+        row[2] = figure_cell(outcome->ours, arena);
+        row[3].text = claim->published.unit;
+        row[4].text = reproduce_verdict_text(outcome, arena);
+        row[5] = cost_cell(outcome->cpu_s, arena);
     }
     cli_table(reproduce->cli, columns, COLUMNS, cells, reproduce->claim_count);
 }

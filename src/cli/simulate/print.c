@@ -50,15 +50,14 @@ static void print_losses(struct cli *cli, const struct weft_simulate_result *res
     if (result->lossy_count == 0) {
         return;
     }
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)result->lossy_count *COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)result->lossy_count * COLUMNS);
     for (uint32_t i = 0; i < result->lossy_count; i++) {
         const struct weft_lossy_link *lossy = &result->lossy[i];
-        const char **row = cells + (size_t)i * COLUMNS;
-        char unit[WEFT_UNIT_TEXT];
-        row[0] = weft_arena_format(arena, "%s > %s", lossy->from, lossy->to);
-        row[1] = weft_arena_format(arena, "%llu", (unsigned long long)lossy->counts.drops);
-        row[2] = weft_arena_format(arena, "%s",
-                                   weft_show_bytes(unit, (double)lossy->counts.backlog_max_bytes));
+        struct weft_table_cell *row = cells + (size_t)i * COLUMNS;
+        row[0].text = weft_arena_format(arena, "%s > %s", lossy->from, lossy->to);
+        row[1] = weft_cell_count(arena, lossy->counts.drops);
+        row[2] = weft_cell_bytes(arena, (double)lossy->counts.backlog_max_bytes);
     }
     cli_table(cli, columns, COLUMNS, cells, result->lossy_count);
 }
@@ -138,19 +137,18 @@ static void print_jobs(struct cli *cli, const struct weft_simulate_result *resul
         }
     }
     struct weft_arena *arena = &cli->arena;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)result->job_count *shown);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)result->job_count * shown);
     uint32_t at = 0;
     for (uint32_t j = 0; j < result->job_count; j++) {
         const struct weft_simulated_job *job = &result->jobs[j];
-        char iteration[WEFT_UNIT_TEXT];
-        char p99[WEFT_UNIT_TEXT];
-        const char *const row[COLUMNS_MAX] = {
-            job->name,
-            weft_arena_format(arena, "%u", job->rank_count),
-            weft_arena_format(arena, "%u", job->server_count),
-            weft_arena_format(arena, "%u", job->first_server),
-            weft_arena_format(arena, "%s", weft_show_time(iteration, job->iteration_ps)),
-            weft_arena_format(arena, "%s", weft_show_time(p99, job->p99_ps)),
+        const struct weft_table_cell row[COLUMNS_MAX] = {
+            {.text = job->name},
+            weft_cell_count(arena, job->rank_count),
+            weft_cell_count(arena, job->server_count),
+            weft_cell_count(arena, job->first_server),
+            weft_cell_time(arena, weft_seconds(job->iteration_ps)),
+            weft_cell_time(arena, weft_seconds(job->p99_ps)),
         };
         for (uint32_t c = 0; c < COLUMNS_MAX; c++) {
             if (shows[c]) {
@@ -169,23 +167,17 @@ static void print_jobs(struct cli *cli, const struct weft_simulate_result *resul
 
 // ---- of a snapshot ----
 
-static const char *show_seconds(struct weft_arena *arena, double time_s)
-{
-    char unit[WEFT_UNIT_TEXT];
-    return weft_arena_format(arena, "%s", weft_show_time(unit, weft_picoseconds(time_s)));
-}
-
-static void fill_row(const char **row, struct weft_arena *arena, const char *name,
+static void fill_row(struct weft_table_cell *row, struct weft_arena *arena, const char *name,
                      const struct weft_sharing_outcome *outcome)
 {
-    row[0] = name;
-    row[1] = show_seconds(arena, outcome->ideal_s);
-    row[2] = show_seconds(arena, outcome->mean_s);
-    row[3] = show_seconds(arena, outcome->p99_s);
-    row[4] = weft_arena_format(arena, "%.3f", outcome->slowdown);
+    row[0].text = name;
+    row[1] = weft_cell_time(arena, outcome->ideal_s);
+    row[2] = weft_cell_time(arena, outcome->mean_s);
+    row[3] = weft_cell_time(arena, outcome->p99_s);
+    row[4] = weft_cell_number(arena, 3, outcome->slowdown);
     row[5] = outcome->converged_after == WEFT_NONE
-                 ? "never"
-                 : weft_arena_format(arena, "%u", outcome->converged_after);
+                 ? (struct weft_table_cell){.text = "never"}
+                 : weft_cell_count(arena, outcome->converged_after);
 }
 
 // A row for each job of a snapshot and one for their means: an iteration alone, together with the
@@ -202,7 +194,8 @@ static void print_shared(struct cli *cli, const struct weft_simulate_result *res
     const struct weft_snapshot *snapshot = &result->shared.set.snapshot;
     const struct weft_sharing_play *play = &result->shared.play;
     uint32_t count = snapshot->job_count;
-    const char **cells = WEFT_NEW(arena, const char *, (size_t)(count + 1) * COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)(count + 1) * COLUMNS);
     for (uint32_t job = 0; job < count; job++) {
         fill_row(cells + (size_t)job * COLUMNS, arena, snapshot->jobs[job].name, &play->jobs[job]);
     }
