@@ -148,6 +148,16 @@ static inline bool weft_stopped(weft_stop stop)
 #endif
 }
 
+// How much of some work is done, which others look at while it goes on. Steps are of about equal
+// length, or their number is too large to tell.
+struct weft_tally {
+    weft_atomic_u64 total; // 0: not known
+    weft_atomic_u64 done;
+};
+// Work begins, and more of it is done; a tally of NULL is one that nobody looks at.
+void weft_tally_begin(struct weft_tally *tally, uint64_t total);
+void weft_tally_add(struct weft_tally *tally, uint64_t done);
+
 // ---- guards: memory that is refused as an error, and work that is left ----
 
 // Calls work(context). Where an arena gets no memory in it, on this thread, returns false with the

@@ -531,10 +531,11 @@ struct weft_ecmp_sample {
 #define WEFT_ECMP_WORK_MAX (1u << 30)
 // The same by the hash that engines use (weft_routes_pick), each draw with a key of its own from
 // the environment's seed. Fails with INPUT as weft_fabric_ecmp_expect does and where draws are too
-// few or too many. O(draws * (parts + n)) time, O(n) of scratch memory.
+// few or too many. `tally` counts draws; it may be NULL. O(draws * (parts + n)) time, O(n) of
+// scratch memory.
 bool weft_fabric_ecmp_sample(struct weft_ecmp_sample *sample, const struct weft_ecmp *ecmp,
-                             uint32_t draw_count, const struct weft_environment *environment)
-    WEFT_MUST_USE;
+                             uint32_t draw_count, struct weft_tally *tally,
+                             const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- money, power, bounds ----
 

@@ -84,6 +84,7 @@ struct weft_interleave_options {
                               // best so far, with the bound that is proved
     double slack_loss;        // of score, that a stray may cost a link; 0 = 0.01
     uint64_t seed;
+    struct weft_tally *tally; // groups of jobs that share links, of all; NULL = nobody looks
     weft_stop stop;
 };
 

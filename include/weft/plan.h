@@ -212,6 +212,8 @@ struct weft_plan_options {
     uint64_t dark_ps; // of ocs-reconfig in a comparison: how long its switch turns; 0 = 10 ms
     uint64_t published_most; // leave the search after as many plans, weft_plan_cut; 0 = none
     struct weft_comparison_log *log; // of a comparison; NULL = nobody watches
+    struct weft_tally *tally;        // of the effort, what is spent; NULL = nobody watches
+    weft_atomic_u64 *best_ps;        // the best iteration so far, WEFT_NEVER at first; or NULL
 };
 
 // Plans a fabric for one iteration of `graph`: the paper's topology and routes, or a search over
@@ -252,6 +254,7 @@ struct weft_coplan_options {
     // For a progress line, or NULL: the best simulated iteration so far, WEFT_NEVER at first.
     weft_atomic_u64 *best_ps;
     weft_atomic_u64 *bound_ps; // no strategy is faster; or NULL
+    struct weft_tally *tally;  // of the effort, what is spent; or NULL
 };
 
 // Plans strategy and fabric of one iteration of a model (docs/co-optimisation.md). BOTH:
@@ -348,6 +351,7 @@ struct weft_collective_question {
     uint64_t transfers_max; // larger schedules are not played
     uint64_t seed;          // of synthesis
     uint32_t threads;
+    struct weft_tally *tally; // sizes that are ranked, of all; NULL = nobody looks
 };
 
 // What an algorithm takes, with the best of its sub-chunk factors. Negative seconds: it cannot run

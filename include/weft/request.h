@@ -53,7 +53,7 @@ struct weft_notes {
 // What a request does for longer: "searching".
 struct weft_request_step {
     const char *what;
-    double seconds_max; // the door should set `stop` after them; 0: it may run for ever
+    const char *of; // what progress.tally counts: "jobs"; NULL: a share of the work, estimated
     struct weft_comparison_log rows; // of a comparison
     struct weft_request_step *next;  // only where it has begun
 };
@@ -67,6 +67,8 @@ struct weft_progress {
     struct weft_request_step *last;
     weft_atomic_u64 best_ps;  // of the step: the best iteration so far; WEFT_NEVER: none
     weft_atomic_u64 bound_ps; // and what none can be below; 0: not known
+    struct weft_tally tally;  // how much of the step is done
+    weft_atomic_u64 left_ms;  // of the step, where who does it knows better; 0: by the tally
     struct weft_sim_progress simulation;
 };
 
@@ -82,9 +84,10 @@ struct weft_request_environment {
 // Adds a note, whose text it formats into the arena.
 void weft_request_note(struct weft_request_environment *environment, const char *format, ...)
     WEFT_PRINTF(2, 3);
-// Begins a step that takes long; `what` lives as long as the arena. Steps follow each other.
+// Begins a step that takes long; `what` and `of` live as long as the arena. Steps follow each
+// other.
 void weft_request_step_begin(struct weft_request_environment *environment, const char *what,
-                             double seconds_max);
+                             const char *of);
 // Ends it: the door no longer shows it, nor stops it.
 void weft_request_step_end(struct weft_request_environment *environment);
 

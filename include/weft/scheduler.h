@@ -172,6 +172,7 @@ struct weft_scheduler_options {
     uint64_t lease_ps; // Themis, Pollux: between renewals; 0 = 10 min
     uint64_t seed;
     struct weft_sim_options sim; // of the engines; packets and threshold of the estimate of marks
+    struct weft_tally *tally;    // jobs that have ended, of all; NULL = nobody looks
     weft_stop stop;
 };
 

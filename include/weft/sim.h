@@ -289,6 +289,7 @@ struct weft_records {
 struct weft_sim_progress {
     weft_atomic_u64 now_ps;
     weft_atomic_u64 events;
+    struct weft_tally tally; // messages of the flow engine, packets of the packet engine: about
 };
 
 // ---- circuits that change while the simulation runs ----

@@ -121,6 +121,7 @@ struct weft_lab_options {
     bool htb;
     bool offloads;
     uint64_t dark_ns;
+    struct weft_tally *tally; // servers and switches that stand, of all; NULL = nobody looks
     weft_stop stop;
 };
 

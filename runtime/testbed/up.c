@@ -17,6 +17,7 @@ static const double total_rate_Bps = 600e6;
 static const double port_rate_max_Bps = 25e6;
 
 struct raising {
+    struct weft_tally *tally;
     struct weft_lab *lab;
     const struct weft_lab_wiring *wiring;
     uint32_t bridge; // of one switch
@@ -251,6 +252,7 @@ static bool raise_switched(const struct raising *raising, weft_stop stop, struct
             return false;
         }
         weft_netlink_close(&netlink);
+        weft_tally_add(raising->tally, 1);
     }
     return weft_lab_raise_cables(lab, wiring, &raising->marker, error) &&
            weft_lab_route_switched(lab, wiring, error) && weft_lab_await_cables(lab, wiring, error);
@@ -266,11 +268,13 @@ static bool raise_plugged(struct raising *raising, weft_stop stop, struct weft_a
         if (!raise_switch(raising, p, error)) {
             return false;
         }
+        weft_tally_add(raising->tally, 1);
     }
     for (uint32_t s = 0; s < lab->server_count; s++) {
         if (!go_on(stop, error) || !raise_server(raising, s, error)) {
             return false;
         }
+        weft_tally_add(raising->tally, 1);
     }
     if (!set_circuits(lab, raising->wiring, scratch, error) ||
         !weft_lab_route(lab, raising->wiring, scratch, error)) {
@@ -318,7 +322,7 @@ bool weft_lab_up(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
                  const struct weft_lab_options *options, struct weft_arena scratch,
                  struct weft_error *error)
 {
-    struct raising raising = {.lab = lab, .wiring = wiring};
+    struct raising raising = {.lab = lab, .wiring = wiring, .tally = options->tally};
     struct weft_lab_removed removed;
     struct weft_error ignored;
     fill(lab, wiring, options);
@@ -326,6 +330,9 @@ bool weft_lab_up(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
         return false;
     }
     // What stands is taken away also where memory is out.
+    uint32_t planes = lab->ocs_count > 0 ? lab->ocs_count : 1; // where servers forward themselves
+    weft_tally_begin(options->tally,
+                     lab->server_count + (lab->switch_count > 0 ? lab->switch_count : planes));
     struct raise_call call = {&raising, options->stop, scratch, error};
     bool fine = weft_guard(raise_guarded, &call, error);
     weft_marker_close(&raising.marker);

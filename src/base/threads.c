@@ -320,3 +320,20 @@ void weft_parallel_for(uint32_t count, uint32_t threads,
         weft_raise(&error);
     }
 }
+
+// ---- how far work is ----
+
+void weft_tally_begin(struct weft_tally *tally, uint64_t total)
+{
+    if (tally != NULL) {
+        atomic_store(&tally->done, 0);
+        atomic_store(&tally->total, total);
+    }
+}
+
+void weft_tally_add(struct weft_tally *tally, uint64_t done)
+{
+    if (tally != NULL) {
+        atomic_fetch_add_explicit(&tally->done, done, memory_order_relaxed);
+    }
+}

@@ -83,8 +83,8 @@ struct cli {
     enum cli_form form;   // of the tables
     uint32_t table_count; // said so far
     bool quiet;
-    bool progress; // also where stderr is no terminal
-    bool follows;  // another process says and writes what there is
+    double progress_s; // between two lines where stderr is no terminal; 0: none
+    bool follows;      // another process says and writes what there is
     uint64_t seed;
     uint32_t threads;
     bool threads_given;
@@ -202,9 +202,11 @@ double cli_elapsed_s(const struct cli *cli);
 // Starts the clock for a request, whose progress it shows and whose steps it ends. Returns the flag
 // that stages poll.
 weft_stop cli_clock_watch(struct cli *cli);
-// Starts the clock for what is no request: the lab. `deadline_s` <= 0: none. `what` is shown on a
-// terminal. Returns the flag that stages poll.
-weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s);
+// Starts the clock for what is no request, one step (weft_request_step_begin): the lab. Returns the
+// flag that stages poll.
+weft_stop cli_clock_start(struct cli *cli, const char *what, const char *of);
+// The same for what cannot be left: it shows how far that is, and Ctrl-C ends the program.
+void cli_clock_show(struct cli *cli, const char *what, const char *of);
 // SIGTERM and SIGHUP, too, ask for the end, and a second Ctrl-C does not end the program: for verbs
 // that take away what they made. After cli_clock_start.
 void cli_clock_heed(void);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clock: a thread that shows the progress and the notes of a request while it works, and ends a
-// step that was given a time, or all of a run that was given one (--seconds, counted from the start
-// of the program). Ctrl-C asks the request for what it has; from then on it does nothing more, so
-// that nobody who presses it twice loses the answer. Where that is no plan, it has LAST_AFTER_NS to
-// say so.
+// run that was given a time (--seconds, counted from the start of the program). Ctrl-C asks the
+// request for what it has; from then on it does nothing more, so that nobody who presses it twice
+// loses the answer. Where that is no plan, it has LAST_AFTER_NS to say so.
 //
 // The request and the thread share a struct of atomics (weft_progress), so that stages know neither
 // of terminals nor of time. The thread wakes five times a second.
+//
+// What is left of a step is told by its tally: as long again, for each share of it, as the shares
+// until the last one that ended took. That is said where it has been about the same for a while.
 
 #include "cli.h"
 
@@ -31,6 +33,17 @@ static struct {
     bool is_set; // there is one
 } alarm_clock;
 
+// How fast a step is, on the scale of cli_elapsed_s.
+struct pace {
+    double start_s; // of the step
+    uint64_t done;  // the most that was seen
+    uint64_t total; // 0: not known
+    double ratio;   // of the step that is done
+    double whole_s; // what all of the step takes by it
+    double about_s; // what whole_s has been near since
+    double since_s;
+};
+
 static struct {
     pthread_t thread;
     pthread_mutex_t mutex;
@@ -42,15 +55,18 @@ static struct {
     uint64_t step_count;                  // begun until then
     uint64_t row_count;                   // of the step, a comparison, that were shown
     bool working;                         // it has not ended
-    double deadline_s;                    // of the step, on the scale of cli_elapsed_s; <= 0: none
+    struct pace pace;
     bool shown;
     uint64_t events; // as shown last
     double shown_s;
     double line_s; // of the last line where there is no terminal
 } ticker = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static const long tick_ns = 200000000;
-#define LINE_EVERY_S 10
+static const double tick_s = 0.2;
+// An estimate of a step's time is steady where it has been within so much for a second and for a
+// tenth of the step.
+#define STEADY_RATIO 0.2
+#define STEADY_SHARE 0.1
 
 static void ring_after(time_t seconds, long nanoseconds)
 {
@@ -129,6 +145,37 @@ static void show_run(void)
     }
 }
 
+// How much of the step is done: a count of what it says it counts, or about what share.
+static void show_share(void)
+{
+    const struct pace *pace = &ticker.pace;
+    if (pace->total > 0 && ticker.step->of != NULL) {
+        fprintf(stderr, ", %llu of %llu %s", (unsigned long long)pace->done,
+                (unsigned long long)pace->total, ticker.step->of);
+    } else if (ticker.step->of != NULL && ticker.row_count > 0) {
+        fprintf(stderr, ", %llu %s", (unsigned long long)ticker.row_count, ticker.step->of);
+    } else if (pace->total > 0) {
+        fprintf(stderr, ", about %.0f %%", floor(100 * pace->ratio));
+    }
+}
+
+// The time that is left: of the whole run where it was given one, else by what is done of the step.
+static void show_left(double now_s)
+{
+    const struct weft_request_search *search = &ticker.cli->given.search;
+    const struct pace *pace = &ticker.pace;
+    double told_s = 1e-3 * (double)atomic_load(&ticker.cli->environment.progress.left_ms);
+    double took_s = now_s - pace->start_s;
+    double steady_s = took_s - pace->since_s;
+    bool steady = steady_s >= 1 && steady_s >= STEADY_SHARE * took_s;
+    double left_s = told_s > 0 ? told_s : steady ? pace->whole_s - took_s : 0;
+    if (search->timed) {
+        fprintf(stderr, "; at most %.0f s left", fmax(search->seconds - now_s, 0));
+    } else if (left_s >= 0.5) {
+        fprintf(stderr, "; about %.0f s left", left_s);
+    }
+}
+
 // Follows the request from one step to the next.
 static void follow_steps(void)
 {
@@ -142,11 +189,35 @@ static void follow_steps(void)
         ticker.step = ticker.step == NULL ? progress->first : ticker.step->next;
         ticker.row_count = 0;
     }
-    double now_s = cli_elapsed_s(ticker.cli);
-    double seconds_max = ticker.step->seconds_max;
-    ticker.deadline_s = seconds_max > 0 ? now_s + seconds_max : 0;
     ticker.events = 0;
-    ticker.shown_s = now_s;
+    ticker.shown_s = cli_elapsed_s(ticker.cli);
+    ticker.pace = (struct pace){.start_s = ticker.shown_s};
+}
+
+// Looks at the tally. What is done never becomes less, nor more than all.
+static void follow_pace(void)
+{
+    struct weft_progress *progress = &ticker.cli->environment.progress;
+    const struct weft_tally *tally = &progress->tally;
+    if (atomic_load(&progress->simulation.tally.total) > 0) {
+        tally = &progress->simulation.tally;
+    }
+    struct pace *pace = &ticker.pace;
+    uint64_t total = atomic_load(&tally->total);
+    uint64_t done = atomic_load(&tally->done);
+    done = done < total ? done : total;
+    if (total == 0 || (pace->total > 0 && done <= pace->done)) {
+        return;
+    }
+    double took_s = cli_elapsed_s(ticker.cli) - pace->start_s;
+    pace->total = total;
+    pace->done = done;
+    pace->ratio = fmax(pace->ratio, (double)done / (double)total);
+    pace->whole_s = done > 0 ? took_s / pace->ratio : 0;
+    if (fabs(pace->whole_s - pace->about_s) > STEADY_RATIO * pace->about_s) {
+        pace->about_s = pace->whole_s;
+        pace->since_s = took_s;
+    }
 }
 
 // Notes stand on lines of their own, above the line of progress.
@@ -173,24 +244,20 @@ static void show_rows(void)
     }
 }
 
-// Which phase, the how many-th, for how long, what was found, and how long it may go on.
+// Which phase, the how many-th, how much of it is done, for how long, what was found, and what is
+// left.
 static void show_phase(double now_s)
 {
-    const struct weft_request_search *search = &ticker.cli->given.search;
     const char *what = ticker.step != NULL ? ticker.step->what : "";
     fprintf(stderr, "%s: %s", ticker.cli->program, what);
     if (ticker.step_count > 1) {
         fprintf(stderr, " (phase %llu)", (unsigned long long)ticker.step_count);
     }
+    show_share();
     fprintf(stderr, ", %.0f s", now_s);
-    if (ticker.row_count > 0) {
-        fprintf(stderr, "; %llu rows", (unsigned long long)ticker.row_count);
-    }
     show_run();
     show_best();
-    if (search->timed) {
-        fprintf(stderr, "; at most %.0f s left", fmax(search->seconds - now_s, 0));
-    }
+    show_left(now_s);
 }
 
 // On a terminal one line that is written over; else, if --progress is given, a line every so often.
@@ -203,7 +270,7 @@ static void show(bool visible, bool terminal)
         show_phase(now_s);
         fprintf(stderr, "\033[K");
         ticker.shown = true;
-    } else if (visible && !terminal && now_s - ticker.line_s >= LINE_EVERY_S) {
+    } else if (visible && !terminal && now_s - ticker.line_s >= ticker.cli->progress_s) {
         ticker.line_s = now_s;
         show_phase(now_s);
         fputc('\n', stderr);
@@ -211,13 +278,16 @@ static void show(bool visible, bool terminal)
 }
 
 // The thread: it sleeps until the next tick or until the clock is stopped, follows the request's
-// steps, and raises the stop flag when a timed step is over its time. Notes and progress are not
-// shown after the stop, because the verb prints what is left itself.
+// steps. Notes and progress are not shown after the stop, because the verb prints what is left
+// itself.
 static void *tick(void *argument)
 {
     (void)argument;
     bool terminal = isatty(STDERR_FILENO) != 0;
-    bool visible = !ticker.cli->quiet && !ticker.cli->follows && (terminal || ticker.cli->progress);
+    bool visible =
+        !ticker.cli->quiet && !ticker.cli->follows && (terminal || ticker.cli->progress_s > 0);
+    bool often = ticker.cli->progress_s > 0 && ticker.cli->progress_s < tick_s;
+    const long tick_ns = (long)(1e9 * (often ? ticker.cli->progress_s : tick_s));
     pthread_mutex_lock(&ticker.mutex);
     while (!ticker.over) {
         struct timespec until;
@@ -229,10 +299,7 @@ static void *tick(void *argument)
         }
         pthread_cond_timedwait(&ticker.wake, &ticker.mutex, &until);
         follow_steps();
-        if (ticker.working && ticker.deadline_s > 0 &&
-            cli_elapsed_s(ticker.cli) >= ticker.deadline_s) {
-            atomic_store_explicit(&stop_requested, true, memory_order_relaxed);
-        }
+        follow_pace();
         if (!ticker.over) {
             show_notes();
             if (visible) {
@@ -245,15 +312,14 @@ static void *tick(void *argument)
     return NULL;
 }
 
-static weft_stop start(struct cli *cli)
+static weft_stop start(struct cli *cli, bool heeds)
 {
     WEFT_ASSERT(!ticker.running);
-    struct sigaction interrupt = {.sa_handler = on_interrupt};
+    const struct sigaction interrupt = {.sa_handler = heeds ? on_interrupt : SIG_DFL};
     sigaction(SIGINT, &interrupt, NULL);
     ticker.cli = cli;
     ticker.step = NULL;
     ticker.step_count = 0;
-    ticker.deadline_s = 0;
     ticker.over = false;
     ticker.shown = false;
     ticker.line_s = 0;
@@ -263,16 +329,22 @@ static weft_stop start(struct cli *cli)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&ticker.wake, &attributes);
     pthread_condattr_destroy(&attributes);
-    // Without a thread there is no progress line and no deadline; the search ends by its steps.
+    // Without a thread there is no progress line.
     ticker.running = pthread_create(&ticker.thread, NULL, tick, NULL) == 0;
     return &stop_requested;
 }
 
-weft_stop cli_clock_start(struct cli *cli, const char *what, double deadline_s)
+weft_stop cli_clock_start(struct cli *cli, const char *what, const char *of)
 {
-    weft_request_step_begin(cli_environment(cli, NULL), what, deadline_s);
+    weft_request_step_begin(cli_environment(cli, NULL), what, of);
     atomic_store(&stop_requested, false);
-    return start(cli);
+    return start(cli, true);
+}
+
+void cli_clock_show(struct cli *cli, const char *what, const char *of)
+{
+    weft_request_step_begin(cli_environment(cli, NULL), what, of);
+    start(cli, false);
 }
 
 weft_stop cli_clock_watch(struct cli *cli)
@@ -281,7 +353,7 @@ weft_stop cli_clock_watch(struct cli *cli)
     atomic_store(&last_stop_requested, false);
     cli->environment.last_stop = &last_stop_requested;
     open_timer(cli);
-    return start(cli);
+    return start(cli, true);
 }
 
 void cli_clock_heed(void)

@@ -143,7 +143,8 @@ static struct drawn draw(const struct weft_ecmp *ecmp, uint64_t key, uint32_t *l
 }
 
 bool weft_fabric_ecmp_sample(struct weft_ecmp_sample *sample, const struct weft_ecmp *ecmp,
-                             uint32_t draw_count, const struct weft_environment *environment)
+                             uint32_t draw_count, struct weft_tally *tally,
+                             const struct weft_environment *environment)
 {
     if (!check(ecmp, environment->error)) {
         return false;
@@ -164,7 +165,9 @@ bool weft_fabric_ecmp_sample(struct weft_ecmp_sample *sample, const struct weft_
     struct moments delivered = {0, 0};
     struct moments conflict = {0, 0};
     struct moments slowdown = {0, 0};
+    weft_tally_begin(tally, draw_count);
     for (uint32_t d = 0; d < draw_count; d++) {
+        weft_tally_add(tally, 1);
         struct drawn drawn = draw(ecmp, weft_rng_next(&rng), load);
         observe(&delivered, drawn.delivered);
         observe(&conflict, drawn.conflict);

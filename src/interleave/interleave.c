@@ -368,8 +368,10 @@ bool weft_interleave(struct weft_interleaving *result, const struct weft_snapsho
     }
     const struct affinity *affinity = &solving.affinity;
     uint64_t **shifts = WEFT_NEW(&kept, uint64_t *, affinity->group_count);
+    weft_tally_begin(options->tally, affinity->group_count);
     for (uint32_t g = 0; g < affinity->group_count; g++) {
         shifts[g] = solve_group(&solving, g, &kept, scratch);
+        weft_tally_add(options->tally, 1);
     }
     uint64_t *time_shift_ps = WEFT_NEW(arena, uint64_t, snapshot->job_count);
     interleave_traverse(time_shift_ps, affinity, shifts, snapshot, scratch);

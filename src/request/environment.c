@@ -35,11 +35,11 @@ void weft_request_note(struct weft_request_environment *environment, const char 
 }
 
 void weft_request_step_begin(struct weft_request_environment *environment, const char *what,
-                             double seconds_max)
+                             const char *of)
 {
     struct weft_progress *progress = &environment->progress;
     struct weft_request_step *step = WEFT_NEW(environment->base.arena, struct weft_request_step, 1);
-    *step = (struct weft_request_step){.what = what, .seconds_max = seconds_max};
+    *step = (struct weft_request_step){.what = what, .of = of};
     if (progress->last == NULL) {
         progress->first = step;
     } else {
@@ -48,6 +48,9 @@ void weft_request_step_begin(struct weft_request_environment *environment, const
     progress->last = step;
     atomic_store(&progress->best_ps, WEFT_NEVER);
     atomic_store(&progress->bound_ps, 0);
+    weft_tally_begin(&progress->tally, 0);
+    atomic_store(&progress->left_ms, 0);
+    weft_tally_begin(&progress->simulation.tally, 0);
     atomic_store(&progress->simulation.events, 0);
     atomic_fetch_add(&progress->begun, 1);
 }

@@ -114,7 +114,7 @@ static bool note_strict(const struct weft_export_result *written, uint32_t sizes
         return false;
     }
     const struct weft_sim_job job = {&file.graph, NULL, network->rings, file.listed};
-    weft_request_step_begin(environment, "simulating", 0);
+    weft_request_step_begin(environment, "simulating", NULL);
     bool played = weft_sim_run_jobs(&result, network, &job, 1, &options, base);
     weft_request_step_end(environment);
     if (!played) {

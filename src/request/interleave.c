@@ -37,7 +37,8 @@ bool weft_request_interleave(struct weft_interleave_result *result,
     struct weft_interleave_options options = request->options;
     options.seed = base->seed;
     options.stop = base->stop;
-    weft_request_step_begin(environment, "interleaving", 0);
+    options.tally = &environment->progress.tally;
+    weft_request_step_begin(environment, "interleaving", "groups of jobs");
     bool fine = weft_interleave(&found.found, &set.snapshot, &options, base->arena, base->scratch,
                                 base->error);
     weft_request_step_end(environment);

@@ -277,7 +277,8 @@ bool weft_request_schedule(struct weft_schedule_result *result,
     options.sim = weft_request_task_packets(base->seed);
     options.sim.seed = base->seed;
     options.stop = base->stop;
-    weft_request_step_begin(environment, "scheduling", 0);
+    options.tally = &environment->progress.tally;
+    weft_request_step_begin(environment, "scheduling", "jobs");
     bool fine = weft_scheduler_run(
         &work.result.timetable, &work.result.full,
         work.result.trace.shards.dedicated ? NULL : &work.network, &options,

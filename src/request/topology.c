@@ -84,7 +84,7 @@ bool weft_request_topology(struct weft_topology_result *result,
     }
     struct weft_topology_options search = weft_request_topology_options(&request->search);
     search.degree = degree;
-    weft_request_step_begin(environment, "searching", 0);
+    weft_request_step_begin(environment, "searching", NULL);
     bool made = weft_topology_find(&found.topology, request->uniform ? NULL : &traffic,
                                    server_count, &search, base);
     weft_request_step_end(environment);

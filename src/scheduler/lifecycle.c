@@ -146,6 +146,7 @@ void sched_stop(struct sched *sched, uint32_t id, enum sched_phase next, bool in
     job->record->held_ps += span->end_ps - span->start_ps;
     job->record->score = fmin(job->record->score, job->place.score);
     take_out(sched->running.jobs, &sched->running.count, id);
+    weft_tally_add(sched->options->tally, next == SCHED_ENDED);
     job->rate = 0;
     job->shard.degradation = 1;
     if (next == SCHED_WAITING) {

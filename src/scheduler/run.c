@@ -273,6 +273,11 @@ bool weft_scheduler_run(struct weft_timetable *schedule, const struct weft_job_t
         .error = error,
     };
     init(&sched);
+    uint64_t due_count = 0;
+    for (uint32_t j = 0; j < sched.job_count; j++) {
+        due_count += options->until_ps == 0 || full->jobs[j].arrival_ps <= options->until_ps;
+    }
+    weft_tally_begin(options->tally, due_count);
     if (!play(&sched, scratch)) {
         return false;
     }

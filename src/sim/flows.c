@@ -186,6 +186,21 @@ static bool round_ends(struct weft_sim_result *result, uint64_t *completion_ps,
     return true;
 }
 
+// What the flows, or the classes that are played for them, count for (sim_watch_work).
+static double expected_work(const struct flows_player *player)
+{
+    const struct weft_flow_list *flows = player->flows;
+    double work = player->fold != NULL ? flows->count : 0;
+    for (uint32_t i = 0; player->fold == NULL && i < flows->count; i++) {
+        uint32_t parts = flows->from[i] == flows->to[i] || flows->size_bytes[i] == 0
+                             ? 0
+                             : weft_simnet_path_count(&player->net, flows->from[i], flows->to[i]);
+        double wire_bytes = weft_simnet_wire_bytes(&player->net, (double)flows->size_bytes[i]);
+        work += parts > 0 ? sim_watch_work(&player->watch, parts, wire_bytes / parts) : 0;
+    }
+    return work;
+}
+
 bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
                         const struct weft_network *network, const struct weft_flow_list *flows,
                         const struct weft_sim_options *options,
@@ -228,6 +243,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
         weft_simnet_init(&player.net, fabric, routes, options, &room, &scratch);
         player.end_ps = WEFT_NEW_RAW(&scratch, double, flows->count);
     }
+    sim_watch_expect(&player.watch, expected_work(&player));
     if (!packets) {
         play(&player);
     } else if (!run_packets(&player, &outcome, scratch, error)) {

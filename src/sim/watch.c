@@ -52,6 +52,32 @@ void sim_watch_init(struct sim_watch *watch, const struct weft_fabric *fabric,
     }
 }
 
+// ---- how far a run is ----
+
+double sim_watch_work(const struct sim_watch *watch, double count, double wire_bytes)
+{
+    const struct weft_sim_options *options = watch->options;
+    bool packets = options->engine == WEFT_ENGINE_PACKET;
+    return packets ? count * ceil(wire_bytes / options->packet_bytes) : count;
+}
+
+void sim_watch_expect(const struct sim_watch *watch, double work)
+{
+    if (watch->options->progress != NULL) {
+        weft_tally_begin(&watch->options->progress->tally, (uint64_t)fmin(work, 0x1p62));
+    }
+}
+
+static void tell(const struct sim_watch *watch, uint64_t at_ps, uint64_t events, uint64_t done)
+{
+    struct weft_sim_progress *progress = watch->options->progress;
+    if (progress != NULL) {
+        atomic_store_explicit(&progress->now_ps, at_ps, memory_order_relaxed);
+        atomic_store_explicit(&progress->events, events, memory_order_relaxed);
+        atomic_store_explicit(&progress->tally.done, done, memory_order_relaxed);
+    }
+}
+
 // ---- slices ----
 
 // How many packets all open flows together have received, and how many flows those are.
@@ -96,11 +122,7 @@ void sim_watch_end_slice(struct sim_watch *watch, const struct packet_engine *en
     }
     watch->slice.events = engine->counts.events;
     watch->slice.end_ps = at_ps + watch->slice.length_ps;
-    struct weft_sim_progress *progress = watch->options->progress;
-    if (progress != NULL) {
-        atomic_store_explicit(&progress->now_ps, at_ps, memory_order_relaxed);
-        atomic_store_explicit(&progress->events, watch->slice.events, memory_order_relaxed);
-    }
+    tell(watch, at_ps, watch->slice.events, engine->counts.packets - engine->counts.retransmits);
     weft_poll();
     if (weft_stopped(watch->options->stop)) {
         watch->is_stopped = true;
@@ -156,12 +178,8 @@ bool sim_watch_fluid(struct sim_watch *watch, const struct weft_active_flows *ac
     if (sampled && (double)samples->next_ps <= until_ps) {
         samples->next_ps = ((uint64_t)until_ps / samples->period_ps + 1) * samples->period_ps;
     }
-    struct weft_sim_progress *progress = watch->options->progress;
-    if (progress != NULL) {
-        atomic_store_explicit(&progress->now_ps, (uint64_t)fmin(until_ps, 0x1p62),
-                              memory_order_relaxed);
-        atomic_store_explicit(&progress->events, events, memory_order_relaxed);
-    }
+    tell(watch, (uint64_t)fmin(until_ps, 0x1p62), events,
+         active->started_count - active->ends.count);
     weft_poll();
     watch->is_stopped |= weft_stopped(watch->options->stop);
     watch->is_over |= watch->is_stopped;

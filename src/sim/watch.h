@@ -57,6 +57,11 @@ struct sim_watch {
 
 void sim_watch_init(struct sim_watch *watch, const struct weft_fabric *fabric,
                     const struct weft_sim_options *options, struct weft_arena *arena);
+// What a number of messages of so many bytes on the wire each counts for in a run's tally: as many
+// messages in the flow engine, their packets in the packet engine.
+double sim_watch_work(const struct sim_watch *watch, double count, double wire_bytes);
+// The run has so much work before it.
+void sim_watch_expect(const struct sim_watch *watch, double work);
 // Plays packets on until a message ends (true), or nothing happens by until_ps, or the run is_over.
 bool sim_watch_run(struct sim_watch *watch, struct packet_engine *engine, uint64_t until_ps,
                    struct packet_end *end);

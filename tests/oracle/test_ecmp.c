@@ -34,7 +34,7 @@ static struct weft_ecmp_sample sample(const struct weft_ecmp *ecmp, uint32_t dra
     struct weft_error error;
     const struct weft_environment environment = {
         .arena = &arena_kept, .scratch = scratch_kept, .seed = seed, .error = &error};
-    if (!weft_fabric_ecmp_sample(&sampled, ecmp, draws, &environment)) {
+    if (!weft_fabric_ecmp_sample(&sampled, ecmp, draws, NULL, &environment)) {
         fail_msg("%s", error.message);
     }
     return sampled;
@@ -273,7 +273,8 @@ static void counts_beyond_limits_are_refused(void **state)
         const struct weft_environment environment = {
             .arena = &arena_kept, .scratch = scratch_kept, .seed = 1, .error = &error};
         struct weft_ecmp_sample sampled;
-        assert_false(weft_fabric_ecmp_sample(&sampled, &rows[i].ecmp, rows[i].draws, &environment));
+        assert_false(
+            weft_fabric_ecmp_sample(&sampled, &rows[i].ecmp, rows[i].draws, NULL, &environment));
         assert_int_equal(error.code, WEFT_INPUT);
         assert_string_equal(error.message, rows[i].message);
         struct weft_ecmp_expected expected;

@@ -122,7 +122,10 @@ static bool run(struct synthesize_input *input)
     struct weft_synthesize_result result;
     request->hardware = cli->given.hardware;
     double start_s = cli_elapsed_s(cli);
-    if (!weft_request_synthesize(&result, request, cli_environment(cli, NULL))) {
+    cli_clock_show(cli, "synthesizing", NULL);
+    bool made = weft_request_synthesize(&result, request, cli_environment(cli, NULL));
+    cli_clock_stop(cli);
+    if (!made) {
         return false;
     }
     result.wall_s = cli_elapsed_s(cli) - start_s;

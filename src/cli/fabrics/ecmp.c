@@ -174,7 +174,10 @@ int fabrics_ecmp(int argc, char **argv)
         return cli_finish(&cli, false);
     }
     struct weft_ecmp_result result;
-    if (!weft_request_ecmp(&result, &input.request, cli_environment(&cli, NULL))) {
+    cli_clock_show(&cli, "sampling", "draws");
+    bool sampled = weft_request_ecmp(&result, &input.request, cli_environment(&cli, NULL));
+    cli_clock_stop(&cli);
+    if (!sampled) {
         return cli_finish(&cli, false);
     }
     if (cli.json) {

@@ -259,7 +259,7 @@ static bool emulate(struct ocs_request *request)
         .certificate = certificate,
         .key = key,
     };
-    weft_stop stop = cli_clock_start(cli, "serving", 0);
+    weft_stop stop = cli_clock_start(cli, "serving", NULL);
     bool fine = weft_ocs_emulate(&emulator, stop, announce_port, request, &cli->error);
     cli_clock_stop(cli);
     return fine;

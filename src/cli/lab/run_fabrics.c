@@ -301,7 +301,7 @@ bool lab_run_all(struct lab_run *run)
         !load(run)) {
         return false;
     }
-    weft_stop stop = cli_clock_start(cli, "running in the lab", 0);
+    weft_stop stop = cli_clock_start(cli, "running in the lab", NULL);
     cli_clock_heed();
     bool fine = true;
     for (uint32_t i = 0; i < run->fabric_count && fine; i++) {

@@ -335,7 +335,8 @@ static bool run(struct request *request)
         !weft_lab_claim(&claim, request->options.name, &cli->error)) {
         return false;
     }
-    request->options.stop = cli_clock_start(cli, "raising the lab", 0);
+    request->options.stop = cli_clock_start(cli, "raising the lab", "nodes");
+    request->options.tally = &cli->environment.progress.tally;
     cli_clock_heed();
     bool fine = weft_lab_up(lab, &wiring, &request->options, cli->scratch, &cli->error);
     cli_clock_stop(cli);

@@ -26,8 +26,8 @@ static const struct argp_option options[] = {
     {"threads", KEY_THREADS, "T", 0,
      "number of threads (as many as processors); it never changes a result", 0},
     {"quiet", KEY_QUIET, NULL, 0, "show no progress on the terminal", 0},
-    {"progress", KEY_PROGRESS, NULL, 0,
-     "say how far the run is also where stderr is no terminal, a line every 10 s", 0},
+    {"progress", KEY_PROGRESS, "TIME", OPTION_ARG_OPTIONAL,
+     "say how far the run is also where stderr is no terminal, a line every TIME (10s)", 0},
     {"help", KEY_HELP, NULL, 0, "print this help", 0},
     {"version", KEY_VERSION, NULL, 0, "print the version", 0},
     {0},
@@ -62,6 +62,21 @@ static error_t end_parsing(struct argp_state *state, bool *wanted)
     return EINVAL;
 }
 
+// How often a line comes.
+static error_t take_progress(struct cli *cli, const char *argument)
+{
+    uint64_t period_ps = (uint64_t)10 * WEFT_PS_PER_S;
+    if (argument != NULL && !weft_parse_time(&period_ps, argument, &cli->error)) {
+        return cli_value(cli, false, "progress");
+    }
+    if (period_ps < WEFT_PS_PER_S / 100) {
+        return cli_usage(cli, "--progress: a line every %.40s is too often; write 10ms or more",
+                         argument);
+    }
+    cli->progress_s = weft_seconds(period_ps);
+    return 0;
+}
+
 // Takes the values of these options. The parser is the last child, so that an argument that no
 // other parser wanted arrives here and is one too many.
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -76,8 +91,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         cli->json = true;
         return 0;
     case KEY_PROGRESS:
-        cli->progress = true;
-        return 0;
+        return take_progress(cli, argument);
     case KEY_QUIET:
         cli->quiet = true;
         return 0;

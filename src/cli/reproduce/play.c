@@ -65,15 +65,9 @@ static double left_s(const struct player *player)
 
 static void show_progress(struct player *player)
 {
-    struct cli *cli = player->reproduce->cli;
-    char unit[WEFT_UNIT_TEXT];
-    double rest_s = left_s(player);
-    const char *what =
-        weft_arena_format(&cli->arena, "%u of %u claims done%s%s%s", player->done,
-                          player->reproduce->claim_count, rest_s > 0 ? ", about " : "",
-                          rest_s > 0 ? weft_show_time(unit, weft_picoseconds(rest_s)) : "",
-                          rest_s > 0 ? " left" : "");
-    weft_request_step_begin(&cli->environment, what, 0);
+    struct weft_progress *progress = &player->reproduce->cli->environment.progress;
+    atomic_store(&progress->left_ms, (uint64_t)fmax(1e3 * left_s(player), 0));
+    atomic_store(&progress->tally.done, player->done);
 }
 
 // ---- folders ----
@@ -266,6 +260,7 @@ static bool play(void *context)
 {
     struct player *player = context;
     struct reproduce *reproduce = player->reproduce;
+    weft_tally_begin(&reproduce->cli->environment.progress.tally, reproduce->claim_count);
     show_progress(player);
     while (player->done < reproduce->claim_count && !weft_stopped(player->stop)) {
         for (uint32_t i = 0; i < player->slot_count; i++) {

@@ -135,7 +135,7 @@ static bool run(struct reproduce *reproduce)
     if (!reproduce_can_save(reproduce)) {
         return false;
     }
-    weft_stop stop = cli_clock_start(cli, "reproducing", 0);
+    weft_stop stop = cli_clock_start(cli, "reproducing", "claims");
     cli_clock_heed(); // commands and their folders are taken away whatever asks for the end
     bool fine = reproduce_play(reproduce, stop);
     cli_clock_stop(cli);

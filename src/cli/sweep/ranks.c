@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 struct header {
     uint64_t key;
@@ -18,7 +17,7 @@ struct header {
 };
 
 static const double poll_s = 0.001;
-static const double progress_s = 0.2;
+static const double take_s = 0.2;
 
 static void pause_shortly(void)
 {
@@ -98,7 +97,7 @@ bool sweep_ranks_serve(const struct cli_ranks *ranks, const struct sweep *sweep,
     uint32_t under_way = take_indices(ranks, workers, wanted);
     while (under_way > 0) {
         struct sweep_line line;
-        if (sweep_workers_take(workers, &line, progress_s)) {
+        if (sweep_workers_take(workers, &line, take_s)) {
             send_line(ranks, &line);
             free(line.text);
             under_way--;
@@ -123,29 +122,8 @@ struct lead {
     uint32_t under_way; // here and elsewhere
     uint32_t here;      // of them
     uint32_t silent;    // ranks that have not said what they want
-    uint32_t done;
-    bool failed; // to keep a line: no more are given
-    bool shows;
-    double start_s;
-    double shown_s;
+    bool failed;        // to keep a line: no more are given
 };
-
-static void show(struct lead *lead)
-{
-    struct cli *cli = lead->sweep->cli;
-    double now_s = cli_elapsed_s(cli);
-    if (!lead->shows || now_s - lead->shown_s < progress_s) {
-        return;
-    }
-    lead->shown_s = now_s;
-    fprintf(stderr, "\r%s: %u of %u", cli->program, lead->done, lead->sweep->todo_count);
-    if (lead->done > 0) {
-        double left_s =
-            (now_s - lead->start_s) / lead->done * (double)(lead->sweep->todo_count - lead->done);
-        fprintf(stderr, ", %.0f s, about %.0f s left", now_s, left_s);
-    }
-    fputs("\033[K", stderr);
-}
 
 // The next scenario to hand out; WEFT_NONE: no more.
 static uint32_t next_index(struct lead *lead)
@@ -182,7 +160,7 @@ static void accept_line(struct lead *lead, const struct sweep_line *line)
 {
     struct cli *cli = lead->sweep->cli;
     lead->under_way--;
-    lead->done++;
+    weft_tally_add(&cli->environment.progress.tally, 1);
     if (line->key != lead->sweep->keys[line->index]) {
         lead->failed = true;
         weft_fail(&cli->error, WEFT_UNSUPPORTED,
@@ -251,7 +229,7 @@ static void lead_all(struct lead *lead)
         struct sweep_line line;
         if (lead->workers == NULL) {
             pause_shortly();
-        } else if (sweep_workers_take(lead->workers, &line, alone ? progress_s : poll_s)) {
+        } else if (sweep_workers_take(lead->workers, &line, alone ? take_s : poll_s)) {
             lead->here--;
             accept_line(lead, &line);
             free(line.text);
@@ -261,7 +239,6 @@ static void lead_all(struct lead *lead)
         while (!alone && lead->ranks->mpi->poll(&from, &length)) {
             hear(lead, from, length);
         }
-        show(lead);
     }
 }
 
@@ -273,18 +250,16 @@ bool sweep_ranks_lead(const struct cli_ranks *ranks, struct sweep *sweep, struct
         .sweep = sweep,
         .kept = kept,
         .silent = ranks->size - 1,
-        .shows = !cli->quiet && isatty(STDERR_FILENO),
-        .start_s = cli_elapsed_s(cli),
     };
     uint32_t threads = cli->threads < sweep->todo_count ? cli->threads : sweep->todo_count;
     lead.workers = sweep_workers_start(sweep, threads > 0 ? threads : 1);
     lead.failed = lead.workers == NULL;
+    cli_clock_show(cli, "sweeping", "scenarios");
+    weft_tally_begin(&cli->environment.progress.tally, sweep->todo_count);
     lead_all(&lead);
+    cli_clock_stop(cli);
     if (lead.workers != NULL) {
         sweep_workers_end(lead.workers);
-    }
-    if (lead.shows) {
-        fputs("\r\033[K", stderr);
     }
     const uint32_t over = WEFT_NONE;
     for (uint32_t rank = 1; rank < ranks->size; rank++) {

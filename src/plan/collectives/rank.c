@@ -251,6 +251,7 @@ static void rank_size(void *context, uint32_t index, struct weft_arena scratch)
             ranking->second = a;
         }
     }
+    weft_tally_add(work->question->tally, 1);
 }
 
 bool weft_collective_rank(struct weft_collective_ranking *rankings, const uint64_t *sizes_bytes,
@@ -267,6 +268,7 @@ bool weft_collective_rank(struct weft_collective_ranking *rankings, const uint64
         rankings[i].size_bytes = sizes_bytes[i];
     }
     struct ranking_work work = {rankings, question};
+    weft_tally_begin(question->tally, size_count);
     weft_parallel_for(size_count, question->threads, rank_size, &work);
     return true;
 }

@@ -21,8 +21,11 @@ static const struct finding nothing = {.offer = {.score = {HUGE_VAL, 0}}};
 struct incumbent incumbent_open(const struct weft_plan_options *options, double effort_s,
                                 weft_stop stop, struct weft_arena *arena, struct weft_arena *kept)
 {
+    weft_tally_begin(options->tally, (uint64_t)(effort_s * WORK_UNITS_PER_S));
     struct incumbent incumbent = {
         .stop = stop,
+        .tally = options->tally,
+        .best_ps = options->best_ps,
         .effort_s = effort_s,
         .count_most = options->published_most,
         .best = nothing,
@@ -52,6 +55,9 @@ static void leave(void)
 static void publish(struct incumbent *incumbent, const struct finding *finding)
 {
     incumbent->best = *finding;
+    if (incumbent->best_ps != NULL) {
+        atomic_store(incumbent->best_ps, weft_picoseconds(finding->offer.score.iteration_s));
+    }
     incumbent->count++;
     if (incumbent->count == incumbent->count_most) {
         leave();
@@ -112,6 +118,7 @@ void incumbent_work(struct incumbent *incumbent, double work_units)
     if (incumbent != NULL) {
         heed_stop(incumbent);
         incumbent->work_units += work_units;
+        weft_tally_add(incumbent->tally, (uint64_t)fmax(work_units, 0));
         publish_due(incumbent);
     }
 }

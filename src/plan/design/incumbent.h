@@ -49,13 +49,15 @@ struct incumbent {
     incumbent_finish *finish;
     void *context; // of finish
     weft_stop stop;
-    double effort_s;        // of the whole search, as it was requested
-    uint64_t count_most;    // publications after which the search is left; 0 = none
-    uint64_t count;         // publications
-    double work_units;      // that the search has done
-    double due_units;       // the work at which a dear plan is published next
-    struct finding best;    // published
-    struct finding pending; // better, and to be published when it is due
+    struct weft_tally *tally; // of the effort; NULL = nobody looks
+    weft_atomic_u64 *best_ps; // likewise
+    double effort_s;          // of the whole search, as it was requested
+    uint64_t count_most;      // publications after which the search is left; 0 = none
+    uint64_t count;           // publications
+    double work_units;        // that the search has done
+    double due_units;         // the work at which a dear plan is published next
+    struct finding best;      // published
+    struct finding pending;   // better, and to be published when it is due
     // What is being searched, as the search of the joint room says.
     struct finding now;         // without design and offer
     struct weft_arena kept;     // designs

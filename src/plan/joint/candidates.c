@@ -99,6 +99,12 @@ void coplan_turn_to(const struct coplan *coplan, const struct weft_strategy *str
     }
 }
 
+void coplan_spend(struct coplan *coplan, double seconds)
+{
+    coplan->seconds_left -= seconds;
+    weft_tally_add(coplan->options->tally, (uint64_t)fmax(1e3 * seconds, 0));
+}
+
 void coplan_report(const struct coplan *coplan, double iteration_s)
 {
     _Atomic uint64_t *best_ps = coplan->options->best_ps;
@@ -232,7 +238,7 @@ static bool try_topology(struct coplan_candidate *candidate, struct coplan *copl
     if (first_s * WORK_UNITS_PER_S < FIRST_EVALUATIONS * dear_units) {
         first_s = seconds;
     }
-    coplan->seconds_left -= first_s;
+    coplan_spend(coplan, first_s);
     struct scored_design found;
     const struct seeds seeds = {near, near != NULL ? 1 : 0};
     coplan_turn_to(coplan, &candidate->strategy);
@@ -248,7 +254,7 @@ static bool try_topology(struct coplan_candidate *candidate, struct coplan *copl
         candidate->score.iteration_s > FIRST_RATIO * coplan->known[0]->score.iteration_s) {
         return true;
     }
-    coplan->seconds_left -= seconds - first_s;
+    coplan_spend(coplan, seconds - first_s);
     improve(candidate, coplan, seconds - first_s, scratch);
     return true;
 }

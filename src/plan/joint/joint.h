@@ -75,6 +75,8 @@ struct coplan_candidate *coplan_evaluate(struct coplan *coplan,
 void coplan_know(struct coplan *coplan, struct coplan_candidate *candidate);
 // Says for which strategy designs are offered from now on, and how far the search is.
 void coplan_turn_to(const struct coplan *coplan, const struct weft_strategy *strategy);
+// Takes so much from the effort that is left.
+void coplan_spend(struct coplan *coplan, double seconds);
 // Reports an iteration time to the progress line.
 void coplan_report(const struct coplan *coplan, double iteration_s);
 // Searches a topology anew for a known strategy, its design among the seeds.

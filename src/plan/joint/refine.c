@@ -381,13 +381,13 @@ static void run_chains(struct coplan *coplan, double seconds, struct weft_arena 
         run_round(refinement, scratch);
         wire_anew(coplan, seconds * WIRE_SHARE / ROUNDS, scratch);
     }
-    coplan->seconds_left -= seconds;
+    coplan_spend(coplan, seconds);
 }
 
 void coplan_refine(struct coplan *coplan, double seconds, struct weft_arena scratch)
 {
     bool many = coplan->study.cluster->server_count > MANY_SERVERS;
     double left = many ? seconds : coplan_descend(coplan, seconds, scratch);
-    coplan->seconds_left -= seconds - left;
+    coplan_spend(coplan, seconds - left);
     run_chains(coplan, left, scratch);
 }

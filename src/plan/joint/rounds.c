@@ -71,7 +71,7 @@ static struct strategy_request open_round(struct coplan *coplan, const struct st
     request.options.keep = keep;
     request.options.seed =
         weft_hash(request.options.seed ^ weft_hash(coplan->round_count + 1)) >> 1;
-    coplan->seconds_left -= seconds;
+    coplan_spend(coplan, seconds);
     return request;
 }
 

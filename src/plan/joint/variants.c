@@ -207,6 +207,7 @@ static bool build_variant(struct weft_plan *plan, uint64_t *published,
         .seconds_left = own.seconds,
         .packet_s = packet_s,
     };
+    weft_tally_begin(own.tally, (uint64_t)(1e3 * own.seconds));
     if (!check_inputs(&coplan, inner.error)) {
         return false;
     }

@@ -75,9 +75,10 @@ bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *
         .plan = {.sim = weft_request_task_packets(base->seed)},
         .best_ps = &environment->progress.best_ps,
         .bound_ps = &environment->progress.bound_ps,
+        .tally = &environment->progress.tally,
     };
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
-    weft_request_step_begin(environment, "planning", 0);
+    weft_request_step_begin(environment, "planning", NULL);
     bool planned = weft_coplan_build(plan, &study, &options, base);
     weft_request_step_end(environment);
     return planned && keep_strategy(&row->found, plan, &study, base) &&

@@ -179,7 +179,8 @@ static bool rank(struct weft_best_result *best, const struct weft_best_request *
     struct weft_collective_ranking *rankings =
         WEFT_NEW(base->arena, struct weft_collective_ranking, best->count);
     best->rankings = rankings;
-    weft_request_step_begin(environment, "ranking", 0);
+    best->question.tally = &environment->progress.tally;
+    weft_request_step_begin(environment, "ranking", "sizes");
     bool fine = weft_collective_rank(rankings, sizes, best->count, &best->question, base->error);
     weft_request_step_end(environment);
     return fine;

@@ -23,7 +23,7 @@ bool weft_request_compare(struct weft_compare_result *result,
     if (!weft_request_cluster(&found.cluster, &request->hardware, &need, environment)) {
         return false;
     }
-    weft_request_step_begin(environment, "comparing", 0);
+    weft_request_step_begin(environment, "comparing", "fabrics");
     const struct weft_plan_options options = {
         .topology = weft_request_topology_options(&request->search),
         .sim = weft_request_task_packets(base->seed),

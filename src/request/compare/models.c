@@ -182,7 +182,7 @@ static bool compare_one(struct run *run, const struct weft_model *model,
     const char *what = weft_arena_format(base->arena, "%s, batch %llu, d %u, %s", model->name,
                                          (unsigned long long)model->batch, cluster->degree,
                                          weft_show_rate(rate, weft_cluster_nic_rate(cluster)));
-    weft_request_step_begin(run->environment, what, 0);
+    weft_request_step_begin(run->environment, what, "fabrics");
     const struct weft_compare_options options = {
         .coplan = {.all_variants = request->variants,
                    .seconds = run->effort_s,

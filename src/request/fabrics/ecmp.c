@@ -75,7 +75,9 @@ bool weft_request_ecmp(struct weft_ecmp_result *result, const struct weft_ecmp_r
         return false;
     }
     uint32_t draw_count = request->draw_count > 0 ? request->draw_count : default_draws(&asked);
-    if (!weft_fabric_ecmp_sample(&found.sample, &asked, draw_count, &environment->base)) {
+    bool sampled = weft_fabric_ecmp_sample(&found.sample, &asked, draw_count,
+                                           &environment->progress.tally, &environment->base);
+    if (!sampled) {
         return false;
     }
     *result = found;

@@ -144,7 +144,7 @@ static bool draw(const char **page, struct weft_report *report,
     const struct weft_environment *base = &environment->base;
     struct drawing drawing = {
         .page = page, .report = report, .request = request, .environment = environment};
-    weft_request_step_begin(environment, "comparing for the report", 0);
+    weft_request_step_begin(environment, "comparing for the report", NULL);
     bool drawn = weft_guard_until(fill_page, &drawing, base->stop, base->error);
     weft_request_step_end(environment);
     if (!drawn && base->error->code == WEFT_STOPPED) {
@@ -189,9 +189,11 @@ static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_pl
         .collectives = request->collectives,
         .last_sim = last_sim(request, base),
         .published_most = request->search.published_most,
+        .tally = &environment->progress.tally,
+        .best_ps = &environment->progress.best_ps,
     };
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
-    weft_request_step_begin(environment, "planning", 0);
+    weft_request_step_begin(environment, "planning", NULL);
     bool planned = weft_plan_build(plan, graph, &cluster, &options, base);
     weft_request_step_end(environment);
     struct weft_report report = {.title = base_name(request->path), .plan = plan, .graph = graph};
@@ -257,8 +259,9 @@ static bool search(struct weft_plan *plan, const struct weft_study *study,
                  .published_most = request->search.published_most},
         .best_ps = &environment->progress.best_ps,
         .bound_ps = &environment->progress.bound_ps,
+        .tally = &environment->progress.tally,
     };
-    weft_request_step_begin(environment, "planning", 0);
+    weft_request_step_begin(environment, "planning", NULL);
     bool planned = weft_coplan_build(plan, study, &options, base);
     weft_request_step_end(environment);
     return planned;

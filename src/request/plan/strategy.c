@@ -252,7 +252,7 @@ static bool search(struct weft_strategy_result *result, const struct weft_study 
         .best_ps = &environment->progress.best_ps,
     };
     struct weft_ranking ranking;
-    weft_request_step_begin(environment, "searching", 0);
+    weft_request_step_begin(environment, "searching", NULL);
     bool found = weft_plan_rank_strategies(&ranking, study, &wanted, base);
     weft_request_step_end(environment);
     if (found) {

@@ -23,7 +23,7 @@ static bool play_collective(struct simulation *simulation, const struct weft_flo
         return false;
     }
     job->graph = graph;
-    weft_request_step_begin(environment, "simulating", 0);
+    weft_request_step_begin(environment, "simulating", NULL);
     bool played = weft_sim_run_jobs(&result->sim, network, job, 1, &simulation->options, base);
     weft_request_step_end(environment);
     if (!played) {
@@ -54,6 +54,7 @@ static bool play_inside(uint64_t *end_ps, struct simulation *simulation,
     struct weft_flow_list flows;
     struct weft_sim_options options = simulation->options;
     options.records = (struct weft_record_options){0};
+    options.progress = NULL;
     struct weft_sim_result result;
     bool played = patterns_build_inside(&flows, spec, ranks, own.arena, base->error) &&
                   weft_sim_run_flows(&result, NULL, simulation->network, &flows, &options, &own);
@@ -81,7 +82,7 @@ static bool play_flows(struct simulation *simulation, const struct weft_flows_sp
         return false;
     }
     uint64_t *ends_ps = WEFT_NEW(base->arena, uint64_t, flows.count);
-    weft_request_step_begin(environment, "simulating", 0);
+    weft_request_step_begin(environment, "simulating", NULL);
     bool played =
         weft_sim_run_flows(&result->sim, ends_ps, network, &flows, &simulation->options, base);
     weft_request_step_end(environment);

@@ -334,7 +334,7 @@ static bool run_jobs(struct simulation *simulation, const struct jobs *jobs)
     struct weft_request_environment *environment = simulation->environment;
     const struct weft_environment *base = &environment->base;
     const char *plan_path = simulation->request->plan_path;
-    weft_request_step_begin(environment, "simulating", 0);
+    weft_request_step_begin(environment, "simulating", NULL);
     bool played = weft_sim_run_jobs(&simulation->result->sim, simulation->network, jobs->jobs,
                                     simulation->load_count, &simulation->options, base);
     weft_request_step_end(environment);

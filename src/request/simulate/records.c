@@ -178,6 +178,7 @@ bool simulation_keep_snapshot(struct simulation *simulation, const struct weft_s
     }
     options.iterations = 1;
     options.timings = NULL;
+    options.progress = NULL;
     options.records = (struct weft_record_options){
         .sample_ps = (iteration_ps + SAMPLES - 1) / SAMPLES,
         .sample_limit = (2 * SAMPLES + 2) * (fabric->link_count + 1),

@@ -363,7 +363,7 @@ bool simulation_play_snapshot(struct simulation *simulation)
     if (!prepare(&shared, simulation)) {
         return false;
     }
-    weft_request_step_begin(environment, "simulating", 0);
+    weft_request_step_begin(environment, "simulating", NULL);
     bool played = weft_snapshot_play(&result->play, &result->set.snapshot, &shared.lower,
                                      &simulation->options, base);
     weft_request_step_end(environment);

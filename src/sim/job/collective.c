@@ -48,24 +48,32 @@ static void count_hidden(struct executor *executor, const struct weft_ring_fold 
     executor->hidden_count += (uint64_t)fold->hidden_hop_count * rounds;
 }
 
-// In later iterations a task's runs and their paths take the places that they had in the first.
-static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
-                       const struct weft_ring *ring, double now_ps)
+// Rounds of a collective on a ring, and the bytes that each member sends in one.
+static uint32_t ring_rounds(double *message_bytes, const struct executor *executor, uint32_t task,
+                            const struct weft_ring *ring)
 {
     uint32_t local;
     const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
     const struct weft_sim_options *options = executor->net.options;
-    uint64_t size_bytes = graph->size_bytes[local];
+    double size_bytes = (double)graph->size_bytes[local];
     uint32_t members = ring->fold != NULL ? ring->fold->member_count : ring->member_count;
-    double k = members;
-    double message_bytes = (double)size_bytes / k * ring->share_ratio;
-    uint32_t passes = weft_task_facts[graph->kind[local]].ring_passes;
-    uint32_t rounds = passes * (members - 1);
-    bool is_small = options->small_in_one_round && (double)size_bytes < options->packet_bytes * k;
+    *message_bytes = size_bytes / members * ring->share_ratio;
+    uint32_t rounds = weft_task_facts[graph->kind[local]].ring_passes * (members - 1);
+    bool is_small =
+        options->small_in_one_round && size_bytes < options->packet_bytes * (double)members;
     if (is_small || options->one_round) {
-        message_bytes *= rounds;
-        rounds = 1;
+        *message_bytes *= rounds;
+        return 1;
     }
+    return rounds;
+}
+
+// In later iterations a task's runs and their paths take the places that they had in the first.
+static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
+                       const struct weft_ring *ring, double now_ps)
+{
+    double message_bytes;
+    uint32_t rounds = ring_rounds(&message_bytes, executor, task, ring);
     bool again = id < executor->rings.run_count;
     struct executor_run *run = &executor->rings.runs[id];
     *run = (struct executor_run){
@@ -78,7 +86,7 @@ static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
     if (ring->fold != NULL) {
         count_hidden(executor, ring->fold, run->wire_bytes, rounds);
     }
-    uint64_t hash = weft_hash(options->seed ^ weft_hash(id));
+    uint64_t hash = weft_hash(executor->net.options->seed ^ weft_hash(id));
     uint32_t job = executor->tasks.job[task];
     for (uint32_t i = 0; i < ring->member_count; i++) {
         run->path_count += open_hop(executor, job, ring, i, hash,
@@ -177,4 +185,85 @@ void executor_round_flow_ended(struct executor *executor, uint32_t run_id, uint3
         weft_simnet_close_path(&executor->net, executor->rings.paths[run->first_path + i]);
     }
     executor_part_ended(executor, run->task, run->round_end_ps);
+}
+
+// ---- how much there is to play ----
+
+// Paths of all hops of a ring.
+static uint32_t count_paths(const struct executor *executor, const struct weft_sim_job *job,
+                            const struct weft_ring *ring)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < ring->member_count; i++) {
+        uint32_t from = executor_server(job, ring->members[i]);
+        uint32_t to = executor_server(job, ring->members[(i + 1) % ring->member_count]);
+        bool placed = ring->hop_first != NULL && executor->net.circuits == NULL;
+        count += placed ? ring->hop_first[i + 1] > ring->hop_first[i]
+                        : weft_simnet_path_count(&executor->net, from, to);
+    }
+    return count;
+}
+
+// The rings of a group: its own, or one in the order of its members, which is put into *plain.
+static const struct weft_ring *group_rings(uint32_t *count, struct weft_ring *plain,
+                                           const struct executor *executor, uint32_t job,
+                                           uint32_t id)
+{
+    const struct weft_taskgraph *graph = executor->jobs[job].graph;
+    const struct executor_group *group = &executor->groups[executor->first_group[job] + id];
+    uint32_t first = graph->group_first[id];
+    uint32_t members = graph->group_first[id + 1] - first;
+    *plain = (struct weft_ring){id, members, &graph->group_members[first], 1, NULL, NULL, NULL};
+    *count = group->ring_count > 0 ? group->ring_count : 1;
+    return group->ring_count > 0 ? group->rings : plain;
+}
+
+static double collective_work(const struct executor *executor, uint32_t job, uint32_t task)
+{
+    uint32_t local;
+    const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
+    struct weft_ring plain;
+    uint32_t count;
+    const struct weft_ring *rings = group_rings(&count, &plain, executor, job, graph->group[local]);
+    double work = 0;
+    for (uint32_t i = 0; i < count && graph->size_bytes[local] > 0; i++) {
+        uint32_t paths =
+            rings[i].member_count > 1 ? count_paths(executor, &executor->jobs[job], &rings[i]) : 0;
+        double message_bytes;
+        uint32_t rounds = ring_rounds(&message_bytes, executor, task, &rings[i]);
+        double wire_bytes = weft_simnet_wire_bytes(&executor->net, message_bytes);
+        double shared = fmax(1, (double)paths / rings[i].member_count); // paths of a hop
+        work += sim_watch_work(&executor->watch, (double)rounds * paths, wire_bytes / shared);
+    }
+    return work;
+}
+
+static double transfer_work(const struct executor *executor, const struct weft_sim_job *job,
+                            uint32_t task)
+{
+    const struct weft_taskgraph *graph = job->graph;
+    uint32_t from = executor_server(job, graph->from[task]);
+    uint32_t to = executor_server(job, graph->to[task]);
+    double wire_bytes = weft_simnet_wire_bytes(&executor->net, (double)graph->size_bytes[task]);
+    uint32_t paths = from == to ? 0 : weft_simnet_path_count(&executor->net, from, to);
+    return paths > 0 && wire_bytes > 0 ? sim_watch_work(&executor->watch, paths, wire_bytes / paths)
+                                       : 0;
+}
+
+double executor_expected_work(const struct executor *executor)
+{
+    double work = 0;
+    for (uint32_t job = 0; job < executor->job_count; job++) {
+        const struct weft_sim_job *one = &executor->jobs[job];
+        double iteration = 0;
+        for (uint32_t task = 0; task < one->graph->task_count; task++) {
+            if (weft_task_is_collective(one->graph, task)) {
+                iteration += collective_work(executor, job, executor->first_task[job] + task);
+            } else if (one->graph->kind[task] == WEFT_TASK_TRANSFER) {
+                iteration += transfer_work(executor, one, task);
+            }
+        }
+        work += iteration * executor_own_iterations(executor, job);
+    }
+    return work;
 }

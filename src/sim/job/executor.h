@@ -167,7 +167,8 @@ bool executor_fold(struct weft_ring_set *folded, const struct weft_network *netw
                    const struct weft_sim_job *job, const struct weft_sim_options *options,
                    struct weft_arena *arena, struct weft_arena scratch) WEFT_MUST_USE;
 
-// A job's next iteration begins (iterations.c).
+// How many iterations a job has, and its next one begins (iterations.c).
+uint32_t executor_own_iterations(const struct executor *executor, uint32_t job);
 void executor_begin_iteration(struct executor *executor, uint32_t job, double now_ps);
 // A task of it has ended.
 void executor_count_task(struct executor *executor, uint32_t job, double now_ps);
@@ -216,6 +217,9 @@ void executor_round_start(struct executor *executor, uint32_t run, double now_ps
 // Before what is due at now_ps is played: moves the rounds that begin then on, where they repeat
 // what has been (steady.c). True: it has, and the next event is another.
 bool executor_skip_rounds(struct executor *executor, double now_ps);
+// What all messages of all iterations count for (sim_watch_work), those of later hops in a folded
+// ring aside. O(messages of a round).
+double executor_expected_work(const struct executor *executor);
 // A message of a round has left the slowest link of its path.
 void executor_round_flow_ended(struct executor *executor, uint32_t run, uint32_t class_id,
                                double end_ps);

@@ -10,7 +10,7 @@
 
 #define ITERATIONS_MAX ((uint32_t)1 << 24)
 
-static uint32_t own_iterations(const struct executor *executor, uint32_t job)
+uint32_t executor_own_iterations(const struct executor *executor, uint32_t job)
 {
     const struct weft_job_timing *timings = executor->net.options->timings;
     uint32_t own = timings == NULL ? 0 : timings[job].iterations;
@@ -126,7 +126,7 @@ void executor_begin_iteration(struct executor *executor, uint32_t job, double no
         }
     }
     while (graph->task_count == 0 &&
-           executor->iterations.current[job] < own_iterations(executor, job)) {
+           executor->iterations.current[job] < executor_own_iterations(executor, job)) {
         end_iteration(executor, job, now_ps);
     }
 }
@@ -162,7 +162,7 @@ void executor_count_task(struct executor *executor, uint32_t job, double now_ps)
         return;
     }
     end_iteration(executor, job, now_ps);
-    if (executor->iterations.current[job] == own_iterations(executor, job)) {
+    if (executor->iterations.current[job] == executor_own_iterations(executor, job)) {
         return;
     }
     double wait_ps = time_ahead_ps(executor, job, now_ps);
@@ -181,7 +181,7 @@ bool executor_iterations(struct weft_sim_result *result, const struct executor *
     const uint64_t **lines = WEFT_NEW(arena, const uint64_t *, executor->job_count);
     uint64_t *mean_ps = WEFT_NEW_RAW(arena, uint64_t, executor->job_count);
     for (uint32_t job = 0; job < executor->job_count; job++) {
-        uint32_t count = own_iterations(executor, job);
+        uint32_t count = executor_own_iterations(executor, job);
         WEFT_ASSERT(count > 0);
         uint64_t *ends = WEFT_NEW_RAW(arena, uint64_t, count);
         for (uint32_t i = 0; i < count; i++) {

@@ -187,6 +187,9 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network
         return false;
     }
     sim_watch_init(&executor.watch, fabric, options, arena);
+    if (options->progress != NULL) {
+        sim_watch_expect(&executor.watch, executor_expected_work(&executor));
+    }
     struct weft_sim_result r = {.partitions.count = 1};
     if (options->engine != WEFT_ENGINE_PACKET) {
         play(&executor);
