@@ -23,7 +23,7 @@ class Browser:
     """One tab. `problems` gathers what a page's console says and what it asks of a network."""
 
     def __init__(self, program, seconds=60):
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # it is still being written
         self.seconds = seconds
         self.sent = 0
         self.rest = b""

@@ -39,3 +39,6 @@ sed 's/ 0 / 7 /' allreduce.txt > wrong.txt
 try weft collective fit wrong.txt
 try weft collective fit missing.txt
 try weft collective fit
+# A port cannot be as quick: ranks share the ports of their server.
+weft collective fit allreduce.txt --rate 100Gbps | grep -E '^(rate|for)'
+try weft fabrics allreduce.txt

@@ -73,7 +73,8 @@ bool weft_fabric_bill(struct weft_bill *bill, const struct weft_network *network
                       const struct weft_cluster *cluster, const struct weft_bill_options *options,
                       const struct weft_environment *environment) WEFT_MUST_USE;
 
-// Builds a fabric by name as it is bought, and its bill. Where a switch is named, the fabric has
+// Builds a fabric by name as it is bought, and its bill. Where a switch is named, or the cluster
+// states a single one of which it can be built, the fabric has
 // the shape that its ports give at the rate of the cables (a 64x800G of breakout 2 has 128 at
 // 400G); else the builder's own, or where no switch of the catalogue takes that, the shape of the
 // smallest that can build it. Whatever the cluster's balance, the network has each switch and cable

@@ -60,6 +60,7 @@ enum weft_file_kind {
     WEFT_FILE_MSCCLPP,
     WEFT_FILE_NCCL_TOPOLOGY,
     WEFT_FILE_NCCL_GRAPH,
+    WEFT_FILE_NCCL_TESTS, // what its benchmarks print
     WEFT_FILE_SIMAI,
     WEFT_FILE_ASTRA_NETWORK,
     WEFT_FILE_KINETO,

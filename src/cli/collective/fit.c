@@ -89,6 +89,9 @@ static double off(const struct weft_collective_fit_size *size)
     return 100 * (size->fit_s / size->seconds - 1);
 }
 
+// More than a fit is off by.
+#define BEYOND_A_PORT 1.05
+
 // What the fit says, and where it goes.
 static void print_fit(struct cli *cli, const struct weft_collective_fit *fit, double port_Bps)
 {
@@ -118,6 +121,9 @@ static void print_fit(struct cli *cli, const struct weft_collective_fit *fit, do
     if (bytes_cost && fit->server_count == 1) {
         cli_say(cli, "for Weft      --scale-up-rate %.6gGB/s --scale-up-latency %.6gus\n",
                 fit->rate_Bps / 1e9, 1e6 * fit->ring_message_s);
+    } else if (bytes_cost && port_Bps > 0 && fit->rate_Bps > BEYOND_A_PORT * port_Bps) {
+        cli_say(cli, "for Weft      keep your --rate: a rank reaches more than one port carries, as "
+                     "ranks do that share the ports of their server\n");
     } else if (bytes_cost) {
         cli_say(cli,
                 "for Weft      weft collective: --rate %.6gGbps --latency %.6gus; cluster file: ",

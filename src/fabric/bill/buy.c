@@ -127,6 +127,28 @@ static bool attempt(struct weft_network *network, struct weft_bill *bill,
     return weft_fabric_bill(bill, network, &own.cluster, &own.options, own.environment);
 }
 
+// A cluster that states one switch is bought of that: its ports give the shape, where it can be.
+static bool attempt_only(struct weft_network *network, struct weft_bill *bill,
+                         const struct purchase *purchase)
+{
+    const struct weft_switch_catalogue *stated = &purchase->cluster.switches;
+    if (stated->model_count != 1 || purchase->options.switch_name != NULL) {
+        return false;
+    }
+    struct weft_error ignored;
+    struct weft_environment environment = *purchase->environment;
+    environment.error = &ignored;
+    struct purchase own = *purchase;
+    own.environment = &environment;
+    own.options.switch_name = stated->models[0].name;
+    struct weft_arena start = *environment.arena;
+    bool done = attempt(network, bill, &own);
+    if (!done) {
+        *environment.arena = start;
+    }
+    return done;
+}
+
 // Tries every model of the catalogue and keeps the smallest in capacity with which it can be done;
 // the first of equal ones.
 static const char *find_model(const struct purchase *purchase)
@@ -213,7 +235,7 @@ bool weft_fabric_buy(struct weft_network *network, struct weft_bill *bill, const
     purchase.cluster.balance = WEFT_BALANCE_HASH;
     struct weft_network built;
     struct weft_bill counted;
-    if (!attempt(&built, &counted, &purchase)) {
+    if (!attempt_only(&built, &counted, &purchase) && !attempt(&built, &counted, &purchase)) {
         if (purchase.options.switch_name != NULL) {
             return fail_purchase(&purchase);
         }

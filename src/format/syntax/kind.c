@@ -53,6 +53,7 @@ static const char *const names[WEFT_FILE_KINDS] = {
     [WEFT_FILE_MSCCLPP] = "a plan of MSCCL++",
     [WEFT_FILE_NCCL_TOPOLOGY] = "a server's NCCL topology",
     [WEFT_FILE_NCCL_GRAPH] = "a graph of NCCL",
+    [WEFT_FILE_NCCL_TESTS] = "what nccl-tests prints",
     [WEFT_FILE_SIMAI] = "a SimAI workload",
     [WEFT_FILE_HOSTS] = "a SimAI or HPCC topology",
     [WEFT_FILE_GRAPHML] = "a GraphML graph",
@@ -293,6 +294,9 @@ static enum weft_file_kind of_first_line(const char *text, size_t length)
     bool more = false;
     if (memchr(text, '\0', length) != NULL || !lines_next(&first, &more, &ignored) || !more) {
         return WEFT_FILE_UNKNOWN;
+    }
+    if (memmem(text, length, "busbw", 5) != NULL) {
+        return WEFT_FILE_NCCL_TESTS; // the title of a column, in a comment
     }
     const struct line_word *word = &first.words[0];
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {

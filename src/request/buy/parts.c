@@ -95,6 +95,16 @@ bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cl
     struct weft_network network;
     struct weft_environment counting = *environment;
     counting.scratch = inner.scratch;
-    return weft_fabric_build_named(&network, row->fabric, &apart, &shape, &inner) &&
+    // Of the cluster's only switch, as weft fabrics buys it, where that can be.
+    struct weft_bill bill;
+    struct weft_error ignored;
+    const struct weft_bill_options options = {.shape = shape};
+    struct weft_environment buying = inner;
+    buying.error = &ignored;
+    struct weft_arena start = kept;
+    bool bought = apart.switches.model_count == 1 &&
+                  weft_fabric_buy(&network, &bill, row->fabric, &apart, &options, &buying);
+    kept = bought ? kept : start;
+    return (bought || weft_fabric_build_named(&network, row->fabric, &apart, &shape, &inner)) &&
            weft_buy_count_parts(row, &network, &apart, &counting);
 }
