@@ -124,6 +124,61 @@ const char *weft_report_svg_heat(const struct weft_traffic *traffic,
                                  const struct weft_ring_set *rings, struct weft_arena *arena,
                                  struct weft_arena scratch);
 
+// ---- fabrics that one buys ----
+
+// "What binds" and "computation 99.6 %": a sentence in two parts, without colon and full stop.
+struct weft_report_sentence {
+    const char *name;
+    const char *words; // NULL = it does not apply
+};
+
+// A fabric with one batch.
+struct weft_report_offer {
+    const char *fabric;
+    const char *why_not; // NULL; or why it has no answer: nothing of what follows is filled then
+    bool sold;           // its ports and switches are
+    bool estimate;       // iteration_s was not played by the flow engine
+    double iteration_s, estimate_s;
+    double samples_per_s, tokens_per_s, mfu; // the last two 0 where samples are none of tokens
+    double memory_bytes;                     // of the fullest accelerator
+    const struct weft_hybrid *hybrid;        // NULL: operator by operator
+    const char *binding;                     // what its time goes to; NULL: not known
+    const char *launch;                      // the command, in lines; NULL: none
+    const char *without_flag;                // what no flag of it says; NULL: nothing
+    const struct weft_bill *bill;
+    const char *no_bill; // why its switches are not on it; NULL: they are
+};
+struct weft_report_batch {
+    uint64_t batch; // samples of an iteration
+    uint32_t offer_count;
+    const struct weft_report_offer *offers;
+    uint32_t advised; // WEFT_NONE: no offer has a time
+};
+// The advised offer of the first batch, were it otherwise.
+struct weft_report_change {
+    const char *what;
+    double iteration_s, tokens_per_s, usd;
+    const char *why_not; // NULL; else there are no figures
+};
+struct weft_report_market {
+    const char *title;   // the model
+    const char *cluster; // its file
+    const char *head;    // servers, accelerators and ports in words
+    const char *prices;  // whose they are; NULL: not said
+    struct weft_report_origin origin;
+    bool stopped;                                 // a search was left before its end
+    uint32_t batch_count;                         // >= 1
+    const struct weft_report_batch *batches;      // the first one's advised offer is the answer
+    uint32_t sentence_count;                      // that say the answer
+    const struct weft_report_sentence *sentences; // without words: left out
+    uint32_t change_count;
+    const struct weft_report_change *changes;
+};
+// One HTML page that needs nothing else: the answer, dollars over time, the fabrics as a table that
+// the script sorts, strategies, bills, launch commands, what would change. O(rows of all bills).
+const char *weft_report_market_html(const struct weft_report_market *market,
+                                    struct weft_arena *arena, struct weft_arena scratch);
+
 // ---- models over fabrics ----
 
 enum weft_sweep_axis {

@@ -73,7 +73,10 @@ static const struct argp_option *meant(const struct argp_child *children, const 
     *exact = false;
     for (; children->argp != NULL; children++) {
         const struct argp_option *option = children->argp->options;
-        for (; option != NULL && option->name != NULL; option++) {
+        for (; option != NULL && (option->name != NULL || option->doc != NULL); option++) {
+            if (option->name == NULL) { // the head of a group
+                continue;
+            }
             uint32_t away = weft_word_edits(word, length, option->name);
             if (away < best_distance) {
                 best = option;

@@ -23,7 +23,7 @@ class Browser:
     """One tab. `problems` gathers what a page's console says and what it asks of a network."""
 
     def __init__(self, program, seconds=60):
-        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # it is still being written
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # it may still write
         self.seconds = seconds
         self.sent = 0
         self.rest = b""
@@ -121,6 +121,7 @@ class Browser:
     def press(self, key):
         codes = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowLeft": 37, "ArrowUp": 38,
                  "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35}
-        for kind in ("rawKeyDown", "keyUp"):
+        text = {"text": "\r"} if key == "Enter" else {}  # a button takes the sign, not the key
+        for kind in ("keyDown" if text else "rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key,
-                      windowsVirtualKeyCode=codes.get(key, 0))
+                      windowsVirtualKeyCode=codes.get(key, 0), **text)

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a plan in a browser. Usage: tests/golden/page.py WEFT EXAMPLES [--show FOLDER]
+"""Pages of plans and of fabrics in a browser. Usage: tests/golden/page.py WEFT EXAMPLES
+[--show FOLDER]
 
-Writes pages of plans and drives Chromium over them: figures at the pointer and by keyboard, zoom,
-filters, groups that fold, contents, contrast, sizes of words, 390 and 1440 pixels, light and dark,
-no word on the console, nothing asked of a network, and all of it read without the script. With
---show it leaves screenshots in the folder. Skips where there is no Chromium.
+Writes pages of plans and of fabrics that one buys, and drives Chromium over them: figures at the
+pointer and by keyboard, zoom, filters, sorted tables, groups that fold, contents, contrast, sizes
+of words, 390 and 1440 pixels, light and dark, no word on the console, nothing asked of a network,
+and all of it read without the script. With --show it leaves screenshots in the folder. Skips where
+there is no Chromium.
 
 Mutations that it found: titles of cables without figures (hover), figuresAt that finds no tasks
 (hover), refresh() that does not look at `off` (filter), zoom = 1 (zoom), groups that begin open
 (fold), .scroll without overflow (390 pixels), --muted:#8a939c (contrast), console.log in page.js
 (console), an <img> of another host (network), the clock's date (date), tables without captions
-(captions), another sum below the parts (totals).
+(captions), another sum below the parts (totals), rows sorted by letters (sort), names of points
+placed without a look at others (names), a bill with twice its sum (bills).
 """
 
 import base64
@@ -87,11 +90,11 @@ class Test:
             self.faults += 1
             print(f"FAIL: {what}")
 
-    def write(self, path, *arguments, date="1764115200"):
+    def write(self, path, *arguments, verb="plan", date="1764115200"):
         environment = dict(os.environ, SOURCE_DATE_EPOCH=date)
         if date is None:
             del environment["SOURCE_DATE_EPOCH"]
-        return subprocess.run([self.weft, "plan", *arguments, "--report", path], env=environment,
+        return subprocess.run([self.weft, verb, *arguments, "--report", path], env=environment,
                               capture_output=True, text=True, check=False)
 
     def tip(self):
@@ -303,6 +306,95 @@ class Test:
         self.expect(refused.returncode == 3 and "SOURCE_DATE_EPOCH: 'yesterday'" in refused.stderr
                     and not os.path.exists(path + ".no"), f"a date that is none: {refused.stderr}")
 
+    # ---- the page of fabrics that one buys ----
+
+    def column(self, title):
+        """Cells of the table of fabrics, from the first row down, without rows that lack them."""
+        return self.browser.ask(
+            "(() => { const t = document.querySelector('#fabrics table');"
+            "const titles = [...t.rows[0].cells];"
+            f"const c = titles.findIndex((th) => th.textContent === {json.dumps(title)});"
+            "return [...t.rows].slice(1).filter((r) => r.cells.length === titles.length)"
+            ".map((r) => r.cells[c].textContent); })()")
+
+    def check_market(self, path):
+        self.browser.open(path)
+        item = "document.querySelector('[data-tools=market] .i[data-k=%s] circle')"
+        self.hover(item % "leaf-spine",
+                   r"leaf-spine: [\d.]+ \w+, (simulated|by estimate); \$[\d,]+, .*W", "a point")
+        self.hover(item % "ideal", r"ideal: .*\nno such ports are sold", "a point in outline")
+        self.browser.ask("document.querySelector('[data-tools=market] svg').focus()")
+        told = []
+        for key in ("Home", "ArrowRight", "ArrowRight", "ArrowLeft", "End"):
+            self.browser.press(key)
+            told.append(self.tip())
+        self.expect(len(set(told)) == 4 and told[1] == told[3] and all(told),
+                    f"arrows over the points: {told}")
+        self.browser.press("Escape")
+        self.click("document.querySelector('[data-tools=market] input[type=checkbox]')")
+        self.expect(self.browser.ask("[...document.querySelectorAll('[data-tools=market] .i.dim')]"
+                                     ".map((e) => e.dataset.k).join()") == "cost-equivalent",
+                    "a fabric that is turned off")
+        over = self.browser.ask(
+            "(() => { const b = [...document.querySelectorAll('[data-tools=market] .i text')]"
+            ".map((e) => [e.textContent, e.getBoundingClientRect()]); const out = [];"
+            "b.forEach(([s, p], i) => b.slice(i + 1).forEach(([t, q]) => {"
+            "if (p.left < q.right && q.left < p.right && p.top + 2 < q.bottom &&"
+            " q.top + 2 < p.bottom) out.push(s + '/' + t); })); return out; })()")
+        self.expect(not over, f"names over each other: {over}")
+        self.check_sort()
+
+    def check_sort(self):
+        """By pointer and by key, up and down; figures by what they stand for, not by letters."""
+        read = {"cost": lambda cell: float(cell.replace("$", "").replace(",", "")),
+                "power": lambda cell: float(cell.split()[0]) *
+                {"W": 1, "kW": 1e3, "MW": 1e6}[cell.split()[1]],
+                "fabric": str, "estimate": lambda cell: float(cell.split()[0]) *
+                {"s": 1, "ms": 1e-3, "us": 1e-6}[cell.split()[1]]}
+        for title, value in read.items():
+            of = ("[...document.querySelectorAll('#fabrics th button')].find((b) => "
+                  f"b.textContent === '{title}')")
+            self.click(of)
+            up = [value(cell) for cell in self.column(title)]
+            self.browser.ask(of + ".focus()")
+            self.browser.press("Enter")
+            down = [value(cell) for cell in self.column(title)]
+            self.expect(len(set(up)) > 3 and up == sorted(up) and down == sorted(up, reverse=True),
+                        f"sorted by {title}: {up}, {down}")
+            self.expect(self.browser.ask(of + ".closest('th').getAttribute('aria-sort')") ==
+                        "descending", f"aria-sort of {title}")
+            self.expect(self.count("th[aria-sort]") == 1, "sorted by two columns")
+
+    def check_market_words(self, path, arguments):
+        told = json.loads(subprocess.run([self.weft, "compare", *arguments, "--json"], check=True,
+                                         capture_output=True, text=True).stdout)
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+        tiles = dict(re.findall(r"<div><dt>([^<]*)</dt><dd>([^<]*)<small>", page))
+        usd = f"${told['usd']:,.0f}"
+        self.expect(list(tiles)[:5] == ["Fabric", "Tokens a second", "MFU", "Network cost",
+                                        "Network power"], f"first metrics: {list(tiles)}")
+        self.expect((tiles["Fabric"], tiles["Network cost"]) == (told["fabric"], usd) and
+                    tiles["Tokens a second"] == f"{told['tokens_per_s']:,.0f}" and
+                    tiles["MFU"] == f"{100 * told['mfu']:.3g} %",
+                    f"{tiles} is not {told['fabric']}")
+        bills = re.findall(r"<summary>([\w-]+): (\$[\d,]+), ([^<]*)</summary>(.*?)</details>", page,
+                           re.S)
+        self.expect([bill[0] for bill in bills] == [row["name"] for row in told["fabrics"]
+                                                    if "why_not" not in row], "a bill each")
+        for name, sum_usd, watts, table in bills:
+            rows = [int(cell.replace(",", "")) for cell in re.findall(r"<td class=\"r\">\$([\d,]+)",
+                                                                      table)]
+            whole = int(sum_usd[1:].replace(",", ""))
+            self.expect(abs(sum(rows[:-1]) - whole) <= len(rows) and rows[-1] == whole,
+                        f"the bill of {name}: {rows} and {sum_usd}")
+            self.expect(page.count(f"{sum_usd}<td class=\"r\">{watts}") >= 2,
+                        f"the bill of {name} is not in the table")
+        again = self.write(path + ".again", *arguments, verb="compare")
+        with open(path + ".again", encoding="utf-8") as file:
+            same = file.read().replace(".html.again", ".html") == page
+        self.expect(again.returncode == 0 and same, "the same fabrics give other bytes")
+
     def run(self, program, folder):
         jobs = os.path.join(self.examples, "jobs")
         cluster = os.path.join(self.examples, "clusters", "16x4-100g.yaml")
@@ -313,9 +405,17 @@ class Test:
             "model-16": ("gpt3-125m", cluster, "--strategy", "dp=16,tp=4,micro=1"),
             "dlrm-16": ("dlrm-16", cluster, "--variant", "topology"),
         }
-        paths = {name: os.path.join(folder, name + ".html") for name in pages}
+        market = ("gpt3-125m", cluster, *fast)
+        two = ("gpt3-125m", cluster, "--fabric", "fat-tree,leaf-spine,torus-2d,ring", "--batches",
+               "512,256", "--stack", "megatron-core")
+        paths = {name: os.path.join(folder, name + ".html")
+                 for name in (*pages, "compare-16", "bought-16")}
         for name, arguments in pages.items():
             written = self.write(paths[name], *arguments, *fast)
+            self.expect(written.returncode == 0, f"{name}: {written.stderr}")
+        for name, verb, arguments in (("compare-16", "compare", market),
+                                      ("bought-16", "plan", (*two, *fast))):
+            written = self.write(paths[name], *arguments, verb=verb)
             self.expect(written.returncode == 0, f"{name}: {written.stderr}")
         self.browser = Browser(program)
         try:
@@ -326,6 +426,8 @@ class Test:
             self.check_keys(paths["job-16"])
             self.check_tools(paths["job-16"])
             self.check_folds(paths["job-128"])
+            self.check_market(paths["compare-16"])
+            self.check_market_words(paths["compare-16"], market)
             self.check_words(paths["model-16"], (*pages["model-16"], *fast))
             for problem in self.browser.problems:
                 self.expect(False, problem)

@@ -11,6 +11,7 @@
 
 #include "weft/fabric.h"
 #include "weft/format/export.h"
+#include "weft/report.h"
 #include "weft/request.h"
 #include "weft/request/parameter.h"
 #include "weft/request/strategy.h"
@@ -28,7 +29,9 @@ struct weft_buy_request {
     struct weft_count_list batches; // samples of an iteration, one answer each; none: the job's
     double tokens;                  // of the training; 0 = not said
     double seconds;                 // effort of the search on each fabric; 0: 10
-    bool own; // Weft's own plan has a row, too, the last one, up to 128 servers
+    bool own;    // Weft's own plan has a row, too, the last one, up to 128 servers
+    bool report; // the result has a page, too
+    struct weft_report_origin origin; // that the page states
 };
 // fabric, strategy, batches and tokens by name.
 enum { WEFT_BUY_PARAMETERS = 4 };
@@ -97,6 +100,7 @@ struct weft_buy_result {
     uint32_t change_count;
     const struct weft_buy_change *changes;
     const char *sureness; // how far off such answers were of published runs, or why nobody knows
+    const char *page;     // HTML that needs no other file; NULL: not asked for
     bool stopped;         // left before its end
     double wall_s;        // how long it took; the door, which has a clock, fills it
 };
@@ -110,6 +114,33 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
                       struct weft_request_environment *environment) WEFT_MUST_USE;
 // "weft.buy/1"
 const char *weft_request_buy_json(const struct weft_buy_result *result, struct weft_arena *arena);
+
+// ---- in words ----
+
+// The sentences of an answer, in the order in which they are said; those that do not apply have no
+// words.
+enum weft_buy_sentence {
+    WEFT_BUY_ESTIMATED, // why the time is by estimate
+    WEFT_BUY_ADVICE,    // of several fabrics
+    WEFT_BUY_NETWORK,   // dollars, watts and whose prices
+    WEFT_BUY_BINDS,
+    WEFT_BUY_RAILS,
+    WEFT_BUY_TRAINING, // where no tokens are stated, how to state them
+    WEFT_BUY_STORAGE,
+    WEFT_BUY_SURENESS,
+    WEFT_BUY_SENTENCES,
+};
+// `row` is the one that answers. O(text).
+void weft_buy_say(struct weft_report_sentence said[WEFT_BUY_SENTENCES],
+                  const struct weft_buy_result *result, const struct weft_buy_row *row,
+                  struct weft_arena *arena);
+// Servers, accelerators, ports and how traffic is balanced.
+const char *weft_buy_head(const struct weft_buy_result *result, struct weft_arena *arena);
+// What the row's iteration goes to by its estimate, the largest first, as far as it counts:
+// "computation 99.6 %, experts 0.3 %"; NULL where no estimate says so.
+const char *weft_buy_causes(const struct weft_buy_row *row, struct weft_arena *arena);
+// The command that launches it, in lines for a shell; NULL for a strategy of operators.
+const char *weft_buy_launch(const struct weft_launch *launch, struct weft_arena *arena);
 
 WEFT_API_END
 

@@ -25,7 +25,7 @@ static const char doc[] =
     "models lists, or files.\n"
     "\n"
     "Examples:\n"
-    "  $ weft compare llama3-70b cluster.yaml --tokens 15T\n"
+    "  $ weft compare llama3-70b cluster.yaml --tokens 15T --report llama.html\n"
     "  $ weft compare --model dlrm-16,vgg16-16 cluster.yaml --rates 25Gbps,100Gbps --plot out.svg\n"
     "  $ weft compare job.fbuf --degree 4 --rate 100Gbps\n"
     "  $ weft compare job.fbuf cluster.yaml --json\n";
@@ -152,7 +152,8 @@ static bool run(struct compare_options *input)
 {
     struct cli *cli = input->cli;
     if (!cli_can_write(cli, input->plot_path) || !cli_can_write(cli, input->tax_plot_path) ||
-        !cli_can_write(cli, input->models.resume_path)) {
+        !cli_can_write(cli, input->models.resume_path) ||
+        !cli_can_write(cli, input->buy.report_path)) {
         return false;
     }
     bool model = input->path != NULL && weft_request_means_model(input->path);

@@ -22,6 +22,7 @@ enum {
     KEY_TAX_PLOT,
     KEY_RESUME,
     KEY_DARK,
+    KEY_REPORT,
 };
 
 const struct argp_option compare_model_options[] = {
@@ -45,6 +46,8 @@ const struct argp_option compare_model_options[] = {
      0},
     {0, 0, NULL, 0, "Of a model without --model:", -2},
     CLI_BUY_OPTIONS,
+    {"report", KEY_REPORT, "FILE.html", 0, "draw the answer on one page that needs no other file",
+     0},
     {0},
 };
 
@@ -148,6 +151,10 @@ error_t compare_parse_model(int key, char *argument, struct compare_options *inp
         return cli_take(cli, &input->tax_plot_path, argument, "plot of taxes");
     case KEY_DARK:
         return take_dark(argument, input);
+    case KEY_REPORT:
+        input->buy.given = true;
+        input->buy.last = "report";
+        return cli_take(cli, &input->buy.report_path, argument, "report");
     case KEY_RESUME:
         return cli_take(cli, &input->models.resume_path, argument, "file to resume");
     default:

@@ -218,147 +218,23 @@ static void print_why_not(struct cli *cli, const struct weft_buy_result *result)
     }
 }
 
-static void print_advice(struct cli *cli, const struct weft_buy_result *result,
-                         const struct weft_buy_row *row)
+static void say(struct cli *cli, const struct weft_report_sentence *sentence)
 {
-    char unit[WEFT_UNIT_TEXT];
-    if (result->batches[0].row_count > 1) {
-        cli_say(cli, "\nTake %s: of the fabrics within 1 %% of the fastest%s it costs least.\n",
-                row->fabric, row->sold ? " whose ports are sold" : "");
+    if (sentence->words != NULL) {
+        cli_say(cli, "\n%s: %s.\n", sentence->name, sentence->words);
     }
-    cli_say(cli, "\nThe network, %s%s: %s and %.1f kW by the prices of %s.\n", row->fabric,
-            result->storage.bill.row_count > 0 ? ", and that of storage" : "",
-            weft_show_usd(unit, row->bill.usd), row->bill.watts / 1e3,
-            result->cluster.prices.source);
-}
-
-// What an iteration's time goes to, the largest first, as far as it counts.
-static void print_binding(struct cli *cli, const struct weft_buy_row *row)
-{
-    if (!row->found.hybrid) {
-        return;
-    }
-    const struct weft_hybrid_estimate *estimate = &row->found.estimates[0];
-    struct cause {
-        const char *name;
-        uint64_t ps;
-    } causes[] = {
-        {"computation", estimate->compute_ps},
-        {"the pipeline's bubble", estimate->bubble_ps},
-        {"tensor parallelism", estimate->tensor_ps},
-        {"sends of stages", estimate->pipeline_ps},
-        {"experts", estimate->expert_ps},
-        {"context parallelism", estimate->context_ps},
-        {"gradients and parameters", estimate->data_ps},
-        {"the optimizer", estimate->optimizer_ps},
-        {"what the software does between", estimate->step_ps},
-    };
-    enum { CAUSES = sizeof causes / sizeof causes[0] };
-    cli_say(cli, "\nWhat binds:");
-    for (uint32_t i = 0; i < CAUSES; i++) {
-        uint32_t most = i;
-        for (uint32_t j = i + 1; j < CAUSES; j++) {
-            most = causes[j].ps > causes[most].ps ? j : most;
-        }
-        struct cause next = causes[most];
-        causes[most] = causes[i];
-        causes[i] = next;
-        double share = PERCENT * (double)next.ps / (double)estimate->iteration_ps;
-        if (share >= 0.05) {
-            cli_say(cli, "%s %s %.1f %%", i > 0 ? "," : "", next.name, share);
-        }
-    }
-    cli_say(cli, ".\n");
-}
-
-static void print_rails(struct cli *cli, const struct weft_buy_row *row)
-{
-    const struct weft_hybrid_rails *rails = &row->rails;
-    if (rails->exchanges == 0) {
-        return;
-    }
-    unsigned long long all = rails->exchanges;
-    unsigned long long crossing = rails->crossing;
-    if (crossing == 0) {
-        cli_say(cli, "\nRails: no exchange between servers leaves its rail (%llu looked at)", all);
-    } else {
-        cli_say(cli, "\nRails: %llu of %llu exchanges between servers leave their rail, %s first",
-                crossing, all, rails->crosses);
-    }
-    cli_say(cli, "%s%s.\n", row->rails_note != NULL ? "; " : "",
-            row->rails_note != NULL ? row->rails_note : "");
 }
 
 static void print_launch(struct cli *cli, const struct weft_launch *launch, bool markdown)
 {
-    if (launch->torchrun == NULL) {
+    const char *command = weft_buy_launch(launch, &cli->arena);
+    if (command == NULL) {
         return;
     }
     const char *fence = markdown ? "```\n" : "";
-    cli_say(cli, "\nLaunch:\n\n%s  torchrun %s \\\n    pretrain_gpt.py \\\n    %s \\\n    %s\n%s",
-            fence, launch->torchrun, launch->megatron, launch->model, fence);
+    cli_say(cli, "\nLaunch:\n\n%s  %s\n%s", fence, command, fence);
     if (launch->without_flag != NULL) {
         cli_say(cli, "\nWithout a flag: %s.\n", launch->without_flag);
-    }
-}
-
-static void print_training(struct cli *cli, const struct weft_buy_result *result,
-                           const struct weft_buy_row *row)
-{
-    if (!(row->tokens_per_s > 0)) {
-        return;
-    }
-    if (!(result->tokens > 0)) {
-        cli_say(cli, "\nTraining: --tokens 300G says how long so many tokens take.\n");
-        return;
-    }
-    const struct weft_buy_training *training = &row->training;
-    bool trillions = result->tokens >= 1e12;
-    cli_say(cli, "\nTraining on %.4g%s tokens: %.1f days, %s accelerator hours",
-            result->tokens / (trillions ? 1e12 : 1e9), trillions ? "T" : "G", training->days,
-            grouped(cli, training->accelerator_hours));
-    if (training->kwh > 0) {
-        cli_say(cli,
-                ", %s kWh (accelerators at their makers' watts and the network, without hosts "
-                "and cooling)",
-                grouped(cli, training->kwh));
-    }
-    cli_say(cli, ".\n");
-}
-
-static void print_storage(struct cli *cli, const struct weft_buy_result *result)
-{
-    char bytes[WEFT_UNIT_TEXT];
-    char rate[WEFT_UNIT_TEXT];
-    char time[WEFT_UNIT_TEXT];
-    const struct weft_buy_storage *storage = &result->storage;
-    const struct weft_storage *stated = &result->cluster.storage;
-    if (storage->bill.row_count > 0) {
-        cli_say(
-            cli,
-            "\nStorage: a checkpoint of parameters and optimizer state is %s; over %u port%s of "
-            "%s a server it takes at least %s to write or to load, all servers at once and "
-            "storage no slower.\n",
-            weft_show_bytes(bytes, storage->checkpoint_bytes), stated->ports,
-            stated->ports == 1 ? "" : "s", weft_show_rate(rate, stated->rate_Bps),
-            weft_show_time(time, weft_picoseconds(storage->checkpoint_s)));
-    }
-}
-
-static void print_head(struct cli *cli, const struct weft_buy_result *result)
-{
-    char unit[WEFT_UNIT_TEXT];
-    char carried[WEFT_UNIT_TEXT];
-    const struct weft_cluster *cluster = &result->cluster;
-    cli_say(cli, "%s on %u servers of %u %s, %u ports of %s each%s%s%s, balance %s\n",
-            result->model.name, cluster->server_count, cluster->accelerators_per_server,
-            cluster->accelerator, cluster->degree,
-            weft_show_rate(unit, weft_cluster_nic_rate(cluster)),
-            cluster->nic_Bps > 0 ? " (host links carry " : "",
-            cluster->nic_Bps > 0 ? weft_show_rate(carried, cluster->rate_Bps) : "",
-            cluster->nic_Bps > 0 ? ")" : "", weft_balance_words[cluster->balance]);
-    if (result->stopped) {
-        cli_say(cli, "left unfinished: what was found until then\n");
     }
 }
 
@@ -368,23 +244,27 @@ static void print(struct cli *cli, const struct weft_buy_result *result)
 {
     const struct weft_buy_row *row = weft_buy_answer(result);
     struct sheet sheet = {.cli = cli};
-    print_head(cli, result);
+    cli_say(cli, "%s on %s\n", result->model.name, weft_buy_head(result, &cli->arena));
+    if (result->stopped) {
+        cli_say(cli, "left unfinished: what was found until then\n");
+    }
     print_fabrics(&sheet, result);
     print_why_not(cli, result);
     if (row == NULL) {
         return;
     }
-    if (row->found.why_estimated != NULL) {
-        cli_say(cli, "\n%s is by estimate: %s.\n", row->fabric, row->found.why_estimated);
-    }
-    print_advice(cli, result, row);
+    struct weft_report_sentence said[WEFT_BUY_SENTENCES];
+    weft_buy_say(said, result, row, &cli->arena);
+    say(cli, &said[WEFT_BUY_ESTIMATED]);
+    say(cli, &said[WEFT_BUY_ADVICE]);
+    say(cli, &said[WEFT_BUY_NETWORK]);
     print_bill(&sheet, row);
-    print_binding(cli, row);
-    print_rails(cli, row);
+    say(cli, &said[WEFT_BUY_BINDS]);
+    say(cli, &said[WEFT_BUY_RAILS]);
     print_launch(cli, &row->launch, cli->form == CLI_MARKDOWN);
-    print_training(cli, result, row);
-    print_storage(cli, result);
-    cli_say(cli, "\nHow sure: %s.\n", result->sureness);
+    say(cli, &said[WEFT_BUY_TRAINING]);
+    say(cli, &said[WEFT_BUY_STORAGE]);
+    say(cli, &said[WEFT_BUY_SURENESS]);
     print_changes(&sheet, result);
 }
 
@@ -394,10 +274,15 @@ bool cli_buy_run(struct cli *cli, struct cli_buy *buy)
     request->job = cli->given.job;
     request->hardware = cli->given.hardware;
     request->seconds = cli->given.search.seconds;
+    request->report = buy->report_path != NULL;
+    if (request->report && !cli_origin(&request->origin, cli)) {
+        return false;
+    }
     struct weft_buy_result result;
     bool found = weft_request_buy(&result, request, cli_environment(cli, cli_clock_watch(cli)));
     cli_clock_stop(cli);
-    if (!found) {
+    if (!found || (request->report && !weft_file_save(buy->report_path, result.page,
+                                                      strlen(result.page), &cli->error))) {
         return false;
     }
     result.wall_s = cli_elapsed_s(cli);

@@ -14,6 +14,7 @@ struct cli_buy {
     struct weft_buy_request request; // without what groups of options say
     bool given;                      // one of them was
     const char *last;                // its name
+    const char *report_path;         // of the page; NULL = none
 };
 
 // The keys of these options, for argp; each verb lists those it takes.
@@ -25,7 +26,7 @@ enum { CLI_KEY_TOKENS = 5000 };
     }
 error_t cli_buy_parse(struct cli *cli, struct cli_buy *buy, int key, const char *argument);
 
-// Asks and prints.
+// Asks, writes the page and prints. Whether its path can be written is looked at before.
 bool cli_buy_run(struct cli *cli, struct cli_buy *buy) WEFT_MUST_USE;
 
 #endif

@@ -34,7 +34,8 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"report", KEY_REPORT, "FILE.html", 0, "draw the plan on one page that needs no other file", 0},
+    {"report", KEY_REPORT, "FILE.html", 0,
+     "draw the plan, or the fabrics that one buys, on one page that needs no other file", 0},
     {"variant", KEY_VARIANT, "V", 0,
      "of a model, search both (default), strategy, topology (data parallelism's) or neither "
      "(data-parallel); all: plan both and measure the four",
@@ -376,7 +377,6 @@ static bool run_bought(struct plan_input *input)
     struct cli *cli = input->cli;
     const struct weft_plan_request *request = &input->request;
     const struct weft_stated direct[] = {
-        {input->report_path != NULL, "report"},
         {request->model.variant != 0 || request->model.all_variants, "variant"},
         {request->model.rounds > 0, "rounds"},
         {request->collectives != WEFT_PLAN_RINGS, "collectives"},
@@ -399,6 +399,7 @@ static bool run_bought(struct plan_input *input)
         return false;
     }
     input->buy.request.strategy = request->model.strategy;
+    input->buy.report_path = input->report_path;
     return cli_buy_run(cli, &input->buy);
 }
 

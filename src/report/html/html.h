@@ -25,12 +25,13 @@ void html_origin(struct weft_text *text, const char *kind, const char *title, co
 void html_heading(struct weft_text *text, const char *title, const char *words);
 void html_tile(struct weft_text *text, const char *name, const char *value, const char *small);
 // A figure around a picture, which scrolls where it does not fit. `tools` says what the script
-// offers above it: "", "zoom" or "fabric".
+// offers above it: "", "zoom", "fabric", "timeline" or "market".
 void html_figure(struct weft_text *text, const char *tools);
 // Ends it, with a caption that is not escaped, or NULL.
 void html_figure_end(struct weft_text *text, const char *caption);
 // A table with its caption and the titles of its columns, separated by '|'; '>' before one says
-// that the column has numbers, '<' that it takes the room there is.
+// that the column has numbers, '<' that it takes the room there is; '^' before all of them lets the
+// script sort the rows.
 void html_table(struct weft_text *text, const char *caption, const char *columns);
 void html_table_end(struct weft_text *text);
 // A share as a person writes it: "0.0018 %", "24.8 %", "1,240 %"; into a buffer of WEFT_UNIT_TEXT.
@@ -38,6 +39,8 @@ const char *html_percent(char *buffer, double ratio);
 
 // A count as a person writes it: "512", "29,130", "41.04 G"; into a buffer of WEFT_UNIT_TEXT.
 const char *html_count(char *buffer, double count);
+// What is computed again, in words.
+const char *html_recompute(enum weft_recompute recompute);
 
 // The sections of a plan that began with a model; each nothing when the report has not what it
 // shows.

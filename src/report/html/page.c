@@ -107,11 +107,12 @@ void html_figure_end(struct weft_text *text, const char *caption)
 
 void html_table(struct weft_text *text, const char *caption, const char *columns)
 {
+    bool sorts = *columns == '^';
     weft_text_add(text,
-                  "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table>"
+                  "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"%s\"><table%s>"
                   "<caption>%s</caption>\n<tr>",
-                  caption, caption);
-    for (const char *at = columns; *at != '\0';) {
+                  caption, sorts ? " data-tools=\"sort\"" : "", caption);
+    for (const char *at = columns + sorts; *at != '\0';) {
         const char *kind = *at == '>' ? " class=\"r\"" : *at == '<' ? " class=\"w\"" : "";
         at += *at == '>' || *at == '<';
         int length = (int)strcspn(at, "|");

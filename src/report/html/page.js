@@ -3,7 +3,8 @@
 // that fold. Without it a page shows all that it says; this only adds. The page gives it
 //
 //   <g class="i" data-s="3 7" data-k="ring 1"><title>   whatever has figures; servers and kind
-//   <figure data-tools="zoom|fabric|timeline">          what is offered above a picture
+//   <figure data-tools="zoom|fabric|timeline|market">   what is offered above a picture
+//   <table data-tools="sort">                           whose rows may be sorted
 //   <script type="application/json">                    the tasks of the timeline (svg/tasks.c)
 "use strict";
 (function () {
@@ -323,6 +324,49 @@
     return show;
   }
 
+  // ---- fabrics that one buys ----
+
+  function market(tools, svg) {
+    const items = [...svg.querySelectorAll(".i")];
+    addKinds(tools, [...new Set(items.map((i) => i.dataset.k))].sort(), (off) => {
+      items.forEach((item) => item.classList.toggle("dim", off.has(item.dataset.k)));
+    });
+  }
+
+  // ---- tables ----
+
+  // "35.99 s", "1,024", "$48,512", "3.2 kW" as numbers in one unit; of two in a cell the first.
+  function readFigure(text) {
+    const found = /^\$?([\d,.]+) ?([pnumkMGT]?)(s|B|W|bps)?( |$)/.exec(text);
+    const prefix = {p: 1e-12, n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12};
+    return found ? Number(found[1].replaceAll(",", "")) * (prefix[found[2]] || 1) : NaN;
+  }
+
+  // A column's title sorts by it, up and then down. Rows without figures stay last.
+  function sortable(table) {
+    const titles = [...table.rows[0].cells];
+    const rows = [...table.rows].slice(1);
+    titles.forEach((title, column) => {
+      const made = button(title.textContent, "sort by " + title.textContent, () => {
+        const up = title.getAttribute("aria-sort") !== "ascending";
+        titles.forEach((other) => other.removeAttribute("aria-sort"));
+        title.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const key = (row) => row.cells.length === titles.length && row.cells[column].textContent;
+        const least = (a, b) => {
+          const [x, y] = [readFigure(a), readFigure(b)];
+          return isNaN(x) || isNaN(y) ? a.localeCompare(b, "en", {numeric: true}) : x - y;
+        };
+        rows.sort((a, b) => {
+          const [x, y] = [key(a), key(b)];
+          return x === false || y === false ? (x === false) - (y === false)
+            : (up ? 1 : -1) * least(x, y);
+        });
+        rows[0].parentNode.append(...rows);
+      });
+      title.replaceChildren(made);
+    });
+  }
+
   // ---- units ----
 
   function unit(value, units) {
@@ -564,10 +608,13 @@
     figure.prepend(tools);
     if (kind === "fabric") {
       fabric(tools, scroll, svg);
+    } else if (kind === "market") {
+      market(tools, svg);
     } else if (kind === "timeline") {
       timeline(tools, scroll, svg, JSON.parse(figure.querySelector("script").textContent));
     } else {
       zoomPicture(tools, scroll, svg);
     }
   }
+  document.querySelectorAll("table[data-tools=sort]").forEach(sortable);
 })();

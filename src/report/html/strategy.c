@@ -113,10 +113,13 @@ static void add_operators(struct weft_text *text, const struct weft_report *repo
 
 // ---- hybrid ----
 
-static const char *recompute_name(enum weft_recompute recompute)
+const char *html_recompute(enum weft_recompute recompute)
 {
-    static const char *const names[] = {"none", "attention scores", "full"};
-    return (uint32_t)recompute < 3 ? names[recompute] : "?";
+    static const char *const names[] = {[WEFT_RECOMPUTE_NONE] = "nothing",
+                                        [WEFT_RECOMPUTE_SELECTIVE] = "attention scores",
+                                        [WEFT_RECOMPUTE_FULL] = "all of a layer",
+                                        [WEFT_RECOMPUTE_NORMS] = "norms and activations"};
+    return names[recompute];
 }
 
 // Shows hybrid parallelism: a tile for each degree, for experts and contexts only where these are
@@ -148,7 +151,7 @@ static void add_hybrid(struct weft_text *text, const struct weft_report *report)
         html_tile(text, "Context parallel", value, "parts of each sequence");
     }
     snprintf(value, sizeof value, "%llu", (unsigned long long)hybrid->micro_batch);
-    snprintf(small, sizeof small, "recomputed: %s", recompute_name(hybrid->recompute));
+    snprintf(small, sizeof small, "recomputed: %s", html_recompute(hybrid->recompute));
     html_tile(text, "Micro-batch", value, small);
     weft_text_add(text, "</dl>\n");
     html_figure(text, "");

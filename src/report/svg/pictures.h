@@ -28,6 +28,9 @@ void picture_comparison(struct weft_text *text, const struct weft_comparison *ro
                         uint32_t row_count);
 void picture_certificate(struct weft_text *text, const struct weft_certificate *certificate,
                          double iteration_s);
+// Dollars over iteration time, a point for each fabric; at least two of them have a time.
+void picture_market(struct weft_text *text, const struct weft_report_batch *batch,
+                    struct weft_arena scratch);
 
 // Placements of operators: servers down, operators across.
 void picture_operators(struct weft_text *text, const struct weft_model *model,

@@ -111,7 +111,6 @@ static void fill_training(struct weft_buy_row *row, const struct weft_buy_result
     };
 }
 
-// Whether the reason concerns this row alone, so that others may have an answer.
 // Whether the exchanges of the row's strategy keep to their rails. Where these do not meet, or are
 // no switches at all, NCCL has to know: its device API wants each NIC to reach every other.
 static bool fill_rails(struct weft_buy_row *row, bool own, const struct weft_environment *base)
@@ -129,6 +128,7 @@ static bool fill_rails(struct weft_buy_row *row, bool own, const struct weft_env
                                     &study, base->scratch, base->error);
 }
 
+// Whether the reason concerns this row alone, so that others may have an answer.
 static bool of_this_row(enum weft_error_code code)
 {
     return code == WEFT_INPUT || code == WEFT_INFEASIBLE || code == WEFT_UNSUPPORTED ||
@@ -319,7 +319,9 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
         return false;
     }
     found.sureness = say_sureness(&found);
-    weft_buy_fill_changes(&found, weft_buy_answer(&found), request->strategy != NULL, base);
+    const struct weft_buy_row *row = weft_buy_answer(&found);
+    weft_buy_fill_changes(&found, row, request->strategy != NULL, base);
+    found.page = request->report ? weft_buy_draw(&found, row, &request->origin, base) : NULL;
     *result = found;
     return true;
 }

@@ -4,7 +4,8 @@
 
 // What the files of the request share: buy.c finds the rows and asks for what a fabric is made of
 // (parts.c) and what storage takes (storage.c), for Weft's own plan beside the fabrics that are
-// sold (own.c) and for what would change (sensitivity.c).
+// sold (own.c), for what would change (sensitivity.c), for the answer in sentences (words.c) and on
+// a page (page.c).
 
 #include "request/plan/strategy.h"
 #include "weft/request/buy.h"
@@ -33,5 +34,9 @@ void weft_buy_add_storage(struct weft_buy_row *row, const struct weft_bill *stor
 // result->changes, of a row of result's first batch; a strategy that was given stays.
 void weft_buy_fill_changes(struct weft_buy_result *result, const struct weft_buy_row *row,
                            bool given, const struct weft_environment *environment);
+// The page of a result that has all else; `answer` may be NULL.
+const char *weft_buy_draw(const struct weft_buy_result *result, const struct weft_buy_row *answer,
+                          const struct weft_report_origin *origin,
+                          const struct weft_environment *environment);
 
 #endif
