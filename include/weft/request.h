@@ -311,7 +311,8 @@ struct weft_loaded_job {
     // and how urgent each connection is (weft_matrix.priority); NULL = it does not say.
     const uint32_t *priority;
     uint32_t priority_count;
-    uint64_t dangling_count; // of a lenient trace: dependencies that were taken for done
+    uint64_t dangling_count;          // of a lenient trace: dependencies that were taken for done
+    struct weft_chakra_joined joined; // of Kineto's traces
 };
 // A job from a file of any kind: a TopoOpt task graph, a Chakra trace (weft_chakra_is_trace), a
 // traffic matrix of htsim (.cm) or a GOAL schedule (.goal, .bin). Notes what of it is approximate.

@@ -17,7 +17,11 @@ struct weft_chakra_files {
     uint32_t rank_count;
     const void *const *data; // the bytes of each rank's file
     const size_t *lengths;
-    bool json;    // read: they are JSON, as chakra_jsonizer writes or Chakra's feeder reads it
+    bool json; // read: they are JSON, as chakra_jsonizer writes or Chakra's feeder reads it, or
+               // Kineto's
+    const void *const *hosts; // read: PyTorch's trace of the host beside each Kineto's; NULL, or
+                              // NULL of a rank = none
+    const size_t *host_lengths;
     bool lenient; // read: dependencies on nodes that are not there are taken for done, and counted
     const char *groups; // process groups, as the JSON that ASTRA-sim takes; NULL = none
     size_t groups_length;
@@ -42,11 +46,13 @@ bool weft_chakra_read(struct weft_chakra_trace *trace, const struct weft_chakra_
                       struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // True where `path` means a trace: a folder, one rank's file PREFIX.<rank>.et, PREFIX.%r.et, or a
 // PREFIX for which PREFIX.0.et is there. Names may end in .et, .et.gz, .json or .json.gz; a file
-// .json only where its first key is one that such a trace has.
+// .json only where its first key is one that such a trace has, or it is PyTorch's (of the host or
+// Kineto's), with any name.
 bool weft_chakra_is_trace(const char *path);
-// Reads such a trace; of several forms in one folder the first of that list. The groups are those
-// of the file groups_path, else of PREFIX.json if that is there. Everything lives in `arena`, the
-// files' bytes too. IO, or as weft_chakra_read.
+// Reads such a trace; of several forms in one folder the first of that list, Kineto's before other
+// JSON: with the host's traces in the folder, their ranks as distributedInfo or names say. The
+// groups are those of the file groups_path, else of PREFIX.json if that is there. Everything lives
+// in `arena`, the files' bytes too. IO, or as weft_chakra_read.
 bool weft_chakra_load(struct weft_chakra_trace *trace, const char *path, const char *groups_path,
                       bool lenient, struct weft_arena *arena, struct weft_error *error)
     WEFT_MUST_USE;

@@ -109,9 +109,10 @@ struct weft_simulated_job {
     uint32_t rank_count; // its graph's servers; more than server_count where they are accelerators
     uint32_t server_count; // that it takes
     uint32_t first_server;
-    uint64_t dangling_count; // of a lenient trace: dependencies that were taken for done
-    uint64_t iteration_ps;   // of several: their mean
-    uint64_t p99_ps;         // of several; else 0
+    uint64_t dangling_count;          // of a lenient trace: dependencies that were taken for done
+    struct weft_chakra_joined joined; // of Kineto's traces
+    uint64_t iteration_ps;            // of several: their mean
+    uint64_t p99_ps;                  // of several; else 0
 };
 
 // How long flows or transfers took; count = 0: there are none.

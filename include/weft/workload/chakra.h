@@ -98,6 +98,21 @@ struct weft_chakra_group_name {
     uint32_t group;
 };
 
+// What was found where Kineto's traces, and the host's beside them, were read as a trace.
+struct weft_chakra_joined {
+    uint32_t kineto_count;     // ranks read so; 0 = the trace is Chakra's own
+    uint32_t host_count;       // of those, with the host's trace
+    uint64_t kernel_count;     // on the GPUs, copies too, but for
+    uint64_t message_count;    // parts of collectives and messages
+    uint64_t unlaunched_count; // both: of lenient readings, without the call that launched them
+    uint64_t unsized_count;    // of lenient readings: collectives that took their recorded time
+    uint64_t operator_count;   // the host's operators that Kineto's trace has, too
+    uint64_t lost_count;       // and those that it lacks
+    uint64_t stated_count;     // waits of streams as events of synchronization state them
+    uint64_t inferred_count;   // as the recorded times have them
+    uint64_t open_count;       // without what waits or is waited for
+};
+
 // A trace as its files state it: indices in range, dependencies resolved, nothing matched yet.
 struct weft_chakra_trace {
     const char *path; // the files' prefix, which messages begin with; NULL = from memory
@@ -107,6 +122,7 @@ struct weft_chakra_trace {
     uint64_t dep_count;
     const uint32_t *deps;    // indices of nodes, of the same rank
     uint64_t dangling_count; // dependencies on nodes that are not there, which were left out
+    struct weft_chakra_joined joined;
 
     // Devices that Weft's own files state: the rank of each; NULL where a file states none.
     uint32_t device_count;
@@ -144,6 +160,7 @@ struct weft_chakra_job {
     uint64_t skipped_count;      // nodes of other kinds: they join what they wait for
     uint64_t approximated_count; // broadcasts, reductions: became AllReduces of as many bytes
     uint64_t dangling_count;     // as the trace has it
+    struct weft_chakra_joined joined;
 };
 
 // Matches messages and collectives and gives the task graph. Tasks stand in ascending order of node

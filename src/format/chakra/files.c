@@ -6,7 +6,7 @@
 // PREFIX.json. Files end in .et or, as JSON, in .json, and in .gz behind that where gzip compressed
 // them.
 
-#include "weft/format.h"
+#include "read.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -84,9 +84,7 @@ static struct rank_name read_name(const char *name)
 // number before its end.
 static bool begins_trace(const char *path)
 {
-    static const char *const keys[] = {
-        "{}",         "{\"version\"",     "{\"attr\"",         "{\"workload_graph\"",
-        "{\"nodes\"", "{\"traceEvents\"", "{\"schemaVersion\""};
+    static const char *const keys[] = {"{}", "{\"version\"", "{\"attr\"", "{\"workload_graph\""};
     char read[128];
     char text[sizeof read];
     size_t length = 0;
@@ -112,6 +110,9 @@ bool weft_chakra_is_trace(const char *path)
 {
     char first[PATH_MAX];
     struct rank_name name = read_name(path);
+    if (chakra_is_pytorch(path)) {
+        return true;
+    }
     if (name.prefix_length > 0 && name.rank != WEFT_NONE && strcmp(name.end, ".json") == 0) {
         return begins_trace(path);
     }
@@ -254,28 +255,39 @@ static bool load_ranks(struct weft_chakra_files *files, const char *prefix,
     return true;
 }
 
-bool weft_chakra_load(struct weft_chakra_trace *trace, const char *path, const char *groups_path,
-                      bool lenient, struct weft_arena *arena, struct weft_error *error)
+// Chakra's own files, of which *prefix is the common name.
+static bool load_own(struct weft_chakra_files *files, const char **prefix, const char *path,
+                     struct weft_arena *arena, struct weft_error *error)
 {
-    struct weft_chakra_files files = {.lenient = lenient};
     struct found found;
     struct place place = find_place(path, arena);
     if (!look(&found, &place, arena, error)) {
         return false;
     }
-    const char *prefix = weft_arena_format(arena, "%s/%s", place.folder, found.stem);
+    *prefix = weft_arena_format(arena, "%s/%s", place.folder, found.stem);
+    return load_ranks(files, *prefix, &found, arena, error);
+}
+
+bool weft_chakra_load(struct weft_chakra_trace *trace, const char *path, const char *groups_path,
+                      bool lenient, struct weft_arena *arena, struct weft_error *error)
+{
+    struct weft_chakra_files files = {0};
+    struct weft_chakra_trace read;
+    const char *prefix = path;
+    bool pairs = false;
+    if (!chakra_find_pairs(&files, &pairs, path, arena, error) ||
+        (!pairs && !load_own(&files, &prefix, path, arena, error))) {
+        return false;
+    }
     const char *beside = weft_arena_format(arena, "%s.json", prefix);
-    if (groups_path == NULL && is_file(beside)) {
+    if (groups_path == NULL && !pairs && is_file(beside)) {
         groups_path = beside;
     }
     if (groups_path != NULL && !weft_file_load(&files.groups, &files.groups_length, groups_path,
                                                GROUPS_BYTES_MAX, arena, error)) {
         return false;
     }
-    if (!load_ranks(&files, prefix, &found, arena, error)) {
-        return false;
-    }
-    struct weft_chakra_trace read;
+    files.lenient = lenient;
     if (!weft_chakra_read(&read, &files, arena, error)) {
         return weft_wrap(error, "%s", prefix);
     }

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define NAME_MAX_BYTES 64
-#define GRAPH "workload_graph"
+#define GRAPH CHAKRA_FEEDER_NODES
 
 // NodeType's names, where a number could stand.
 static const char *const type_names[] = {
@@ -279,36 +279,41 @@ static bool add_flat(struct writing *writing, json_t *flat)
     return good;
 }
 
-static bool add_graph(struct writing *writing, const json_t *graph)
+// A head, and a list of the feeder's nodes.
+static bool add_graph(struct writing *writing, const json_t *head, const json_t *graph)
 {
-    json_t *head = json_pack("{s:s}", "version", GRAPH);
-    bool good = add_message(writing, &chakra__metadata__descriptor, head);
-    json_decref(head);
+    bool good = json_is_array(graph)
+                    ? add_message(writing, &chakra__metadata__descriptor, head)
+                    : weft_fail(writing->error, WEFT_INPUT, GRAPH ": not a list of nodes");
     for (size_t i = 0; good && i < json_array_size(graph); i++) {
         good = add_flat(writing, json_array_get(graph, i));
     }
     return good;
 }
 
-static bool add_document(struct writing *writing, const json_t *document)
+static bool add_first(struct writing *writing, struct chakra_pair *pair, const json_t *document)
 {
-    const json_t *graph = json_object_get(document, GRAPH);
-    if (writing->message_count == 0 && graph != NULL) {
-        return json_is_array(graph)
-                   ? add_graph(writing, graph)
-                   : weft_fail(writing->error, WEFT_INPUT, GRAPH ": not a list of nodes");
+    json_t *joined = NULL;
+    bool good = false;
+    if (json_object_get(document, GRAPH) != NULL) {
+        json_t *head = json_pack("{s:s}", "version", GRAPH);
+        good = add_graph(writing, head, json_object_get(document, GRAPH));
+        json_decref(head);
+        return good;
     }
-    bool host = json_object_get(document, "nodes") != NULL;
-    if (writing->message_count == 0 && (host || json_object_get(document, "traceEvents") != NULL)) {
+    if (json_object_get(document, "traceEvents") != NULL) {
+        pair->scratch = writing->scratch;
+        good = chakra_join(&joined, pair, document, writing->error) &&
+               add_graph(writing, json_object_get(joined, "head"), json_object_get(joined, GRAPH));
+        json_decref(joined);
+        return good;
+    }
+    if (json_object_get(document, "nodes") != NULL) {
         return weft_fail(writing->error, WEFT_INPUT,
-                         "is %s, no Chakra trace; chakra_trace_link joins the host's trace and "
-                         "Kineto's, chakra_converter makes Chakra of both",
-                         host ? "PyTorch's own trace of the host" : "a trace of Kineto's");
+                         "is PyTorch's trace of the host, which states no times; put Kineto's "
+                         "beside it, in a folder of both");
     }
-    return add_message(writing,
-                       writing->message_count == 0 ? &chakra__metadata__descriptor
-                                                   : &chakra__node__descriptor,
-                       document);
+    return add_message(writing, &chakra__metadata__descriptor, document);
 }
 
 static size_t line_at(const char *text, size_t at)
@@ -320,14 +325,23 @@ static size_t line_at(const char *text, size_t at)
     return line;
 }
 
-bool chakra_from_json(const void **data, size_t *length, struct weft_arena *arena,
-                      struct weft_error *error)
+// Numbers of PyTorch's traces may be larger than 2^63, and keys may stand twice.
+static size_t flags_of(const char *text, size_t length)
+{
+    enum weft_file_kind kind = weft_file_kind_of(text, length);
+    return JSON_DISABLE_EOF_CHECK |
+           (kind == WEFT_FILE_KINETO ? JSON_DECODE_INT_AS_REAL : JSON_REJECT_DUPLICATES);
+}
+
+bool chakra_from_json(const void **data, size_t *length, struct chakra_pair *pair,
+                      struct weft_arena *arena, struct weft_error *error)
 {
     const char *text = *data;
     size_t size = *length;
     struct writing writing = {.arena = arena, .scratch = weft_arena_split(arena), .error = error};
     writing.bytes = weft_arena_alloc_raw(arena, 1, 1);
     size_t at = 0;
+    size_t flags = flags_of(text, size);
     for (;;) {
         while (at < size && isspace((unsigned char)text[at]) != 0) {
             at++;
@@ -336,13 +350,14 @@ bool chakra_from_json(const void **data, size_t *length, struct weft_arena *aren
             break;
         }
         json_error_t cause;
-        json_t *document = json_loadb(text + at, size - at,
-                                      JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &cause);
+        json_t *document = json_loadb(text + at, size - at, flags, &cause);
         if (document == NULL) {
             return weft_fail(error, WEFT_INPUT, "line %zu: not JSON: %s",
                              line_at(text, at) + (size_t)cause.line - 1, cause.text);
         }
-        bool good = add_document(&writing, document);
+        bool good = writing.message_count == 0
+                        ? add_first(&writing, pair, document)
+                        : add_message(&writing, &chakra__node__descriptor, document);
         json_decref(document);
         if (!good) {
             return weft_wrap(error, "line %zu", line_at(text, at));

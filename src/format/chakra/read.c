@@ -322,14 +322,20 @@ static struct chakra_reading begin(const struct extent *extent, uint32_t rank_co
 
 // The same files as bytes.
 static bool translate(struct weft_chakra_files *bytes, const struct weft_chakra_files *files,
-                      struct weft_arena *arena, struct weft_error *error)
+                      struct weft_chakra_joined *joined, struct weft_arena *arena,
+                      struct weft_error *error)
 {
+    struct chakra_pair pair = {
+        .rank_count = files->rank_count, .lenient = files->lenient, .joined = joined};
     const void **data = WEFT_NEW_RAW(arena, const void *, files->rank_count);
     size_t *lengths = WEFT_NEW_RAW(arena, size_t, files->rank_count);
     for (uint32_t rank = 0; rank < files->rank_count; rank++) {
         data[rank] = files->data[rank];
         lengths[rank] = files->lengths[rank];
-        if (!chakra_from_json(&data[rank], &lengths[rank], arena, error)) {
+        pair.rank = rank;
+        pair.host = files->hosts != NULL ? files->hosts[rank] : NULL;
+        pair.host_length = pair.host != NULL ? files->host_lengths[rank] : 0;
+        if (!chakra_from_json(&data[rank], &lengths[rank], &pair, arena, error)) {
             return weft_wrap(error, "rank %u", rank);
         }
     }
@@ -344,12 +350,13 @@ bool weft_chakra_read(struct weft_chakra_trace *trace, const struct weft_chakra_
 {
     struct extent extent;
     struct weft_chakra_files bytes;
+    struct weft_chakra_joined joined = {0};
     if (files->rank_count == 0 || files->rank_count > RANKS_MAX) {
         return weft_fail(error, WEFT_INPUT, "a trace has 1 to %u ranks, not %u", RANKS_MAX,
                          files->rank_count);
     }
     if (files->json) {
-        if (!translate(&bytes, files, arena, error)) {
+        if (!translate(&bytes, files, &joined, arena, error)) {
             return false;
         }
         files = &bytes;
@@ -376,6 +383,7 @@ bool weft_chakra_read(struct weft_chakra_trace *trace, const struct weft_chakra_
         .dep_count = reading.kept_count,
         .deps = reading.deps,
         .dangling_count = reading.dangling_count,
+        .joined = joined,
         .device_count = reading.device_count,
         .device_rank = reading.device_rank,
         .server_count = reading.server_count,

@@ -52,6 +52,40 @@ static void note_trace(const struct weft_chakra_job *chakra, const char *path,
     }
 }
 
+// What of Kineto's traces and the host's belonged together, and what did not.
+static void note_joined(const struct weft_chakra_joined *joined, const char *path,
+                        struct weft_request_environment *environment)
+{
+    if (joined->kineto_count == 0) {
+        return;
+    }
+    weft_request_note(
+        environment,
+        "%s: Kineto's traces of %u ranks, %u of them with the host's: %llu kernels "
+        "and copies, %llu ends of collectives and messages; waits of streams: %llu "
+        "stated, %llu inferred from times, %llu open",
+        path, joined->kineto_count, joined->host_count, (unsigned long long)joined->kernel_count,
+        (unsigned long long)joined->message_count, (unsigned long long)joined->stated_count,
+        (unsigned long long)joined->inferred_count, (unsigned long long)joined->open_count);
+    if (joined->host_count > 0) {
+        weft_request_note(environment,
+                          "%s: of the host's operators %llu are in Kineto's traces, %llu are not",
+                          path, (unsigned long long)joined->operator_count,
+                          (unsigned long long)joined->lost_count);
+    }
+    if (joined->unlaunched_count > 0) {
+        weft_request_note(environment,
+                          "%s: %llu kernels that no call of the trace launched wait for their "
+                          "streams alone",
+                          path, (unsigned long long)joined->unlaunched_count);
+    }
+    if (joined->unsized_count > 0) {
+        weft_request_note(environment,
+                          "%s: %llu collectives that no trace describes take their recorded time",
+                          path, (unsigned long long)joined->unsized_count);
+    }
+}
+
 static bool load_trace(struct weft_loaded_job *job, const char *path,
                        const struct weft_request_trace *trace,
                        struct weft_request_environment *environment)
@@ -71,9 +105,11 @@ static bool load_trace(struct weft_loaded_job *job, const char *path,
         !weft_chakra_lower(&chakra, &files, &roofline, base->arena, scratch, base->error)) {
         return false;
     }
+    note_joined(&chakra.joined, path, environment);
     note_trace(&chakra, path, environment);
     *job = (struct weft_loaded_job){.fbuf = {.graph = chakra.graph},
-                                    .dangling_count = chakra.dangling_count};
+                                    .dangling_count = chakra.dangling_count,
+                                    .joined = chakra.joined};
     return true;
 }
 

@@ -125,6 +125,24 @@ static json_t *flows_object(const struct weft_simulate_result *result)
     return object;
 }
 
+// What of Kineto's traces and the host's belonged together.
+static void set_joined(json_t *row, const struct weft_chakra_joined *joined)
+{
+    json_t *object = json_object();
+    weft_set_count(object, "ranks", joined->kineto_count);
+    weft_set_count(object, "with_host", joined->host_count);
+    weft_set_count(object, "kernels", joined->kernel_count);
+    weft_set_count(object, "communications", joined->message_count);
+    weft_set_count(object, "unlaunched", joined->unlaunched_count);
+    weft_set_count(object, "undescribed", joined->unsized_count);
+    weft_set_count(object, "operators_joined", joined->operator_count);
+    weft_set_count(object, "operators_lost", joined->lost_count);
+    weft_set_count(object, "waits_stated", joined->stated_count);
+    weft_set_count(object, "waits_inferred", joined->inferred_count);
+    weft_set_count(object, "waits_open", joined->open_count);
+    json_object_set_new(row, "kineto", object);
+}
+
 // Of jobs: what all together took, and each; of another simulator's load also its transfers, which
 // that simulator states.
 static json_t *jobs_object(const struct weft_simulate_result *result)
@@ -147,6 +165,9 @@ static json_t *jobs_object(const struct weft_simulate_result *result)
         }
         if (result->lenient) {
             weft_set_count(row, "dangling_dependencies", job->dangling_count);
+        }
+        if (job->joined.kineto_count > 0) {
+            set_joined(row, &job->joined);
         }
         weft_set_real(row, "iteration_s", weft_seconds(job->iteration_ps));
         if (repeats(result)) {

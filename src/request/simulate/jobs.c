@@ -16,9 +16,10 @@
 struct jobs {
     struct weft_fbuf *files;
     struct weft_sim_job *jobs;
-    uint32_t *first;       // cluster server of each job's server 0, or of its rank 0
-    uint64_t *dangling;    // of job j's trace: dependencies that were taken for done
-    uint32_t server_count; // of the cluster, as many as jobs take
+    uint32_t *first;                   // cluster server of each job's server 0, or of its rank 0
+    uint64_t *dangling;                // of job j's trace: dependencies that were taken for done
+    struct weft_chakra_joined *joined; // of job j's traces of Kineto
+    uint32_t server_count;             // of the cluster, as many as jobs take
 };
 
 // Of a server; 1 where the graph's servers are servers.
@@ -38,6 +39,7 @@ static bool load_jobs(struct jobs *jobs, struct simulation *simulation)
     jobs->jobs = WEFT_NEW(arena, struct weft_sim_job, count);
     jobs->first = WEFT_NEW(arena, uint32_t, count);
     jobs->dangling = WEFT_NEW(arena, uint64_t, count);
+    jobs->joined = WEFT_NEW(arena, struct weft_chakra_joined, count);
     jobs->server_count = 0;
     for (uint32_t j = 0; j < count; j++) {
         struct weft_loaded_job loaded;
@@ -55,6 +57,7 @@ static bool load_jobs(struct jobs *jobs, struct simulation *simulation)
         }
         jobs->files[j] = loaded.fbuf;
         jobs->dangling[j] = loaded.dangling_count;
+        jobs->joined[j] = loaded.joined;
         const struct weft_taskgraph *graph = &jobs->files[j].graph;
         uint32_t *servers = WEFT_NEW(arena, uint32_t, graph->server_count);
         for (uint32_t i = 0; i < graph->server_count; i++) {
@@ -318,6 +321,7 @@ static void list_jobs(struct simulation *simulation, const struct jobs *jobs)
                                         .server_count = (ranks + accelerators - 1) / accelerators,
                                         .first_server = jobs->first[j],
                                         .dangling_count = jobs->dangling[j],
+                                        .joined = jobs->joined[j],
                                         .iteration_ps = iteration_ps,
                                         .p99_ps = simulation_p99_ps(simulation, j)};
         longest_ps = iteration_ps > longest_ps ? iteration_ps : longest_ps;

@@ -322,7 +322,8 @@ bool weft_chakra_lower(struct weft_chakra_job *job, const struct weft_chakra_tra
                        struct weft_arena scratch, struct weft_error *error)
 {
     struct weft_chakra_job built = {.node_count = trace->node_count,
-                                    .dangling_count = trace->dangling_count};
+                                    .dangling_count = trace->dangling_count,
+                                    .joined = trace->joined};
     struct chakra_matches matches;
     struct chakra_lowering lowering = {.trace = trace,
                                        .matches = &matches,

@@ -307,7 +307,8 @@ static bool lower_other(struct chakra_lowering *lowering, uint32_t n)
         return lower_device_task(lowering, n, WEFT_TASK_LOCAL, host_device(lowering, node->rank),
                                  node->compute.runtime_ps);
     }
-    lowering->job->skipped_count++;
+    // Of Kineto's traces, the groups alone: the reader made that node.
+    lowering->job->skipped_count += lowering->trace->joined.kineto_count == 0;
     if (node->dep_count > 0 || lowering->has_next[n]) {
         lower_join(lowering, n);
     }
