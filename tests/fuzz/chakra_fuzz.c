@@ -3,7 +3,8 @@
 // the same when it is written and read again, or one line of complaint.
 //
 // An input is the number of ranks less one (its first byte modulo 4), whether the files are JSON
-// (its bit 4) and the reading is lenient (bit 5), the length of each rank's file in two bytes, the
+// (its bit 4), the reading is lenient (bit 5) and the last of the files are PyTorch's traces of the
+// host for the first of them (bit 6), the length of each rank's file in two bytes, the
 // files, and the groups' JSON. Files that gzip compressed are unpacked, as they are where they are
 // loaded.
 //
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS_MAX = 4, JSON_BIT = 0x10, LENIENT_BIT = 0x20, PLAIN_MAX = 1 << 20 };
+enum { RANKS_MAX = 4, JSON_BIT = 0x10, LENIENT_BIT = 0x20, HOST_BIT = 0x40, PLAIN_MAX = 1 << 20 };
 
 static void check_complaint(const struct weft_error *error)
 {
@@ -93,10 +94,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t lengths[RANKS_MAX + 1];
     uint32_t ranks = divide(blocks, lengths, data, size);
     const void *bytes[RANKS_MAX] = {blocks[0], blocks[1], blocks[2], blocks[3]};
+    uint32_t hosts = size > 0 && (data[0] & HOST_BIT) != 0 ? ranks / 2 : 0;
     const struct weft_chakra_files files = {
-        .rank_count = ranks,
+        .rank_count = ranks - hosts,
         .data = bytes,
         .lengths = lengths,
+        .hosts = hosts > 0 && hosts == ranks - hosts ? bytes + hosts : NULL,
+        .host_lengths = lengths + hosts,
         .json = size > 0 && (data[0] & JSON_BIT) != 0,
         .lenient = size > 0 && (data[0] & LENIENT_BIT) != 0,
         .groups = lengths[ranks] > 0 ? blocks[ranks] : NULL,

@@ -24,6 +24,7 @@ struct craft_trace {
     uint32_t rank_count;
     const char *groups;
     const char *json[CRAFT_RANKS]; // [0] not NULL: the files are these texts instead
+    const char *host[CRAFT_RANKS]; // and these PyTorch's traces of the host beside them
     bool lenient;
     double flops_per_s;
     double memory_Bps;
@@ -171,17 +172,23 @@ static inline bool craft_read(struct weft_chakra_job *chakra, struct craft_trace
 {
     const void *data[CRAFT_RANKS];
     size_t lengths[CRAFT_RANKS];
+    const void *hosts[CRAFT_RANKS];
+    size_t host_lengths[CRAFT_RANKS];
     for (uint32_t r = 0; r < trace->rank_count; r++) {
         craft_close(&trace->ranks[r]);
         const char *json = trace->json[0] != NULL ? trace->json[r] : NULL;
         data[r] = json != NULL ? (const void *)json : trace->ranks[r].data;
         lengths[r] = json != NULL ? strlen(json) : trace->ranks[r].length;
+        hosts[r] = trace->host[r];
+        host_lengths[r] = hosts[r] != NULL ? strlen(trace->host[r]) : 0;
     }
     const struct weft_chakra_files files = {
         .rank_count = trace->rank_count,
         .data = data,
         .lengths = lengths,
         .json = trace->json[0] != NULL,
+        .hosts = hosts,
+        .host_lengths = host_lengths,
         .lenient = trace->lenient,
         .groups = trace->groups,
         .groups_length = trace->groups != NULL ? strlen(trace->groups) : 0,

@@ -95,9 +95,9 @@ static void json_that_is_no_trace_is_refused(void **state)
          "rank 1: node 0 '': comm_size is no whole number from 0 to 9223372036854775807"},
         {"{\"workload_graph\": 3}", "rank 1: line 1: workload_graph: not a list of nodes"},
         {"{\"workload_graph\": [{\"Id\": 1}, 4]}", "rank 1: line 1: node 1: no object with an Id"},
-        {"{\"nodes\": []}", "rank 1: line 1: is PyTorch's own trace of the host, no Chakra trace; "
-                            "chakra_trace_link joins the host's trace and Kineto's, "
-                            "chakra_converter makes Chakra of both"},
+        {"{\"nodes\": []}",
+         "rank 1: line 1: is PyTorch's trace of the host, which states no times; "
+         "put Kineto's beside it, in a folder of both"},
     };
     (void)state;
     trace.json[0] = "{}";

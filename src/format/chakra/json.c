@@ -325,14 +325,6 @@ static size_t line_at(const char *text, size_t at)
     return line;
 }
 
-// Numbers of PyTorch's traces may be larger than 2^63, and keys may stand twice.
-static size_t flags_of(const char *text, size_t length)
-{
-    enum weft_file_kind kind = weft_file_kind_of(text, length);
-    return JSON_DISABLE_EOF_CHECK |
-           (kind == WEFT_FILE_KINETO ? JSON_DECODE_INT_AS_REAL : JSON_REJECT_DUPLICATES);
-}
-
 bool chakra_from_json(const void **data, size_t *length, struct chakra_pair *pair,
                       struct weft_arena *arena, struct weft_error *error)
 {
@@ -341,7 +333,10 @@ bool chakra_from_json(const void **data, size_t *length, struct chakra_pair *pai
     struct writing writing = {.arena = arena, .scratch = weft_arena_split(arena), .error = error};
     writing.bytes = weft_arena_alloc_raw(arena, 1, 1);
     size_t at = 0;
-    size_t flags = flags_of(text, size);
+    // Numbers of PyTorch's traces may be larger than 2^63, and keys may stand twice.
+    bool kineto = weft_file_kind_of(text, size) == WEFT_FILE_KINETO;
+    size_t flags = JSON_DISABLE_EOF_CHECK;
+    flags |= kineto ? JSON_DECODE_INT_AS_REAL : JSON_REJECT_DUPLICATES;
     for (;;) {
         while (at < size && isspace((unsigned char)text[at]) != 0) {
             at++;
@@ -360,7 +355,7 @@ bool chakra_from_json(const void **data, size_t *length, struct chakra_pair *pai
                         : add_message(&writing, &chakra__node__descriptor, document);
         json_decref(document);
         if (!good) {
-            return weft_wrap(error, "line %zu", line_at(text, at));
+            return kineto ? false : weft_wrap(error, "line %zu", line_at(text, at));
         }
         at += (size_t)cause.position;
     }
