@@ -34,7 +34,7 @@ static const char doc[] =
     "both, each group along the ring of its members in "
     "ascending order: sender down, receiver across, darker is more.\n"
     "A job is a TopoOpt task graph (FILE.fbuf) or a Chakra trace: PREFIX of PREFIX.<rank>.et, or a "
-    "folder that holds one.\n"
+    "folder that holds one, or torch.profiler's traces.\n"
     "\n"
     "Examples:\n"
     "  $ weft traffic job.fbuf\n"

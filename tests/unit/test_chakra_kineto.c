@@ -272,7 +272,7 @@ static void what_cannot_be_joined_is_refused(void **state)
                       "\"dur\": 2}"),
          "event 1 'k': ends more than 104 days behind the first event"},
         {ENTRY("{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"ts\": 1, \"dur\": -2}"),
-         "event 0 'k': dur: not within 0 and 9e+12"},
+         "event 0 'k': dur: -2 is not from 0 to 9e+12"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof documents / sizeof documents[0]; i++) {

@@ -12,7 +12,9 @@ static const struct argp_option options[] = {
     {"accelerator", KEY_ACCELERATOR, "NAME", 0,
      "accelerator that prices the nodes of a trace which state operations but no duration", 0},
     {"lenient", KEY_LENIENT, NULL, 0,
-     "take dependencies on nodes that the trace lacks for done, and count them", 0},
+     "take dependencies on nodes that the trace lacks for done, and PyTorch's kernels without "
+     "call or description as they were recorded; count them",
+     0},
     {"ranks", KEY_RANKS, "N", 0, "ranks of a SimAI workload without all_gpus", 0},
     {0},
 };

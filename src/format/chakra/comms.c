@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What NCCL's kernels communicate: name, bytes and group of a collective, from the kernel's own
-// arguments in Kineto's trace (since PyTorch 2.2), else those of the operator record_param_comms
-// that it belongs to, else the node of that operator in the host's trace (pytorch,
+// arguments in Kineto's trace, else those of the operator record_param_comms that it belongs to,
+// else the node of that operator in the host's trace (pytorch,
 // torch/csrc/profiler/util.cpp, saveNcclMeta, and execution_trace_observer.cpp).
 //
 // Bytes are those of the input ("In msg nelems"), as PyTorch states them: the whole buffer of an
