@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's traces joined and played here: kineto.py WEFT EXAMPLES [SEED [COUNT]]
 
-Random programs of two ranks (kernels, copies, AllReduces, synchronization, work handed from thread to
-thread, pauses) are recorded as Kineto and the host would record them. The rules of
+Random programs of two ranks (kernels, copies, AllReduces, synchronization, work handed from thread
+to thread, pauses) are recorded as Kineto and the host would record them. The rules of
 docs/chakra.md are applied here to those files and the longest path is taken; `weft simulate` has to
-need the same time to the picosecond of rounding, and to count the same. The pair of the examples has
-the time that was worked out by hand.
+need the same time to the picosecond of rounding, and to count the same. The pair of the examples
+has the time that was worked out by hand.
 """
 
 import bisect
@@ -226,7 +226,8 @@ class Joined:
         points = []
         for event in thread:
             if self.blocks(event):
-                points += [(event["a"], (event["i"], 0), event), (event["b"], (event["i"], 1), event)]
+                points.append((event["a"], (event["i"], 0), event))
+                points.append((event["b"], (event["i"], 1), event))
             elif event.get("cut") or "launched" in event:
                 points.append((event["b"], (event["i"], 0), event))
         points.sort(key=lambda p: p[:2])

@@ -122,8 +122,9 @@ static void print_fit(struct cli *cli, const struct weft_collective_fit *fit, do
         cli_say(cli, "for Weft      --scale-up-rate %.6gGB/s --scale-up-latency %.6gus\n",
                 fit->rate_Bps / 1e9, 1e6 * fit->ring_message_s);
     } else if (bytes_cost && port_Bps > 0 && fit->rate_Bps > BEYOND_A_PORT * port_Bps) {
-        cli_say(cli, "for Weft      keep your --rate: a rank reaches more than one port carries, as "
-                     "ranks do that share the ports of their server\n");
+        cli_say(cli,
+                "for Weft      keep your --rate: a rank reaches more than one port carries, as "
+                "ranks do that share the ports of their server\n");
     } else if (bytes_cost) {
         cli_say(cli,
                 "for Weft      weft collective: --rate %.6gGbps --latency %.6gus; cluster file: ",
