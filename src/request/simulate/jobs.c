@@ -148,6 +148,8 @@ static bool take_plan_job(struct jobs *jobs, struct simulation *simulation,
     simulation->load_count = 1;
     jobs->jobs = WEFT_NEW(base->arena, struct weft_sim_job, 1);
     jobs->first = WEFT_NEW(base->arena, uint32_t, 1);
+    jobs->dangling = WEFT_NEW(base->arena, uint64_t, 1);
+    jobs->joined = WEFT_NEW(base->arena, struct weft_chakra_joined, 1);
     jobs->jobs[0].graph = &plan->job->graph;
     jobs->server_count = plan->job->graph.server_count;
     return true;
