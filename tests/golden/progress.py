@@ -96,8 +96,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         look(weft, ["sweep", f"{examples}/sweeps/grid.yaml", "-o", f"{folder}/out.jsonl"],
              "sweeping", "done")
-    # The time that is left of two seconds and more: not before it is steady, then about right.
-    seen, took_s = look(weft, ["simulate", "alltoall:600MB", "--servers", "16", *packets],
+    # The time that is left of some seconds: not before it is steady, then about right.
+    seen, took_s = look(weft, ["simulate", "alltoall:2GB", "--servers", "16", *packets],
                         "simulating", "percent", "left", period="200ms")
     for at_s, left_s in seen["lefts"]:
         if not 0 <= left_s <= 2.5 * (took_s - at_s) + 2 or left_s < 0.4 * (took_s - at_s) - 2:
