@@ -55,8 +55,9 @@ static void add_speed_tiles(struct weft_text *text, const struct weft_report *re
     snprintf(small, sizeof small, "%s samples an iteration",
              html_count(value, (double)model->batch));
     if (tokens) {
-        snprintf(small, sizeof small, "%s samples of %.0f tokens", html_count(value, samples),
-                 length);
+        char each[WEFT_UNIT_TEXT];
+        snprintf(small, sizeof small, "%s samples of %s tokens", html_count(value, samples),
+                 html_count(each, length));
     }
     html_tile(text, tokens ? "Tokens a second" : "Samples a second",
               html_count(value, samples * length), small);
@@ -263,15 +264,16 @@ static void add_comparison(struct weft_text *text, const struct weft_report *rep
     html_figure_end(text, NULL);
     html_table(text, "Fabrics; hops of a byte and load of a cable as mean / largest",
                owners
-                   ? "fabric|>iteration|>to ideal|>cost|>power|>port|>tax|>hops|>load|strategy of"
-                   : "fabric|>iteration|>to ideal|>cost|>power|>port|>tax|>hops|>load");
+                   ? "^fabric|>iteration|>to ideal|>cost|>power|>port|>tax|>hops|>load|strategy of"
+                   : "^fabric|>iteration|>to ideal|>cost|>power|>port|>tax|>hops|>load");
     for (uint32_t i = 0; i < report->comparison_count; i++) {
         add_comparison_row(text, &report->comparisons[i], owners);
     }
     html_table_end(text);
     weft_text_add(text, "<p class=\"muted\">Price book: ");
     weft_text_add_escaped(text, report->plan->cluster.prices.source);
-    weft_text_add(text, ".</p>\n</section>\n");
+    weft_text_add(text, "; switches by their ports, where weft compare of a model counts whole "
+                        "ones.</p>\n</section>\n");
 }
 
 static void add_simulation(struct weft_text *text, const struct weft_report *report,

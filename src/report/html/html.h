@@ -21,6 +21,8 @@ void html_end(struct weft_text *text, const char *body);
 // What the page is of, and where it came from; `kind` names the title: "Model".
 void html_origin(struct weft_text *text, const char *kind, const char *title, const char *cluster,
                  const struct weft_report_origin *origin);
+// A command of several words and lines; options break at none of their hyphens.
+void html_command(struct weft_text *text, const char *command);
 // Opens a section; its end is the caller's. The title is escaped, `words` are not.
 void html_heading(struct weft_text *text, const char *title, const char *words);
 void html_tile(struct weft_text *text, const char *name, const char *value, const char *small);

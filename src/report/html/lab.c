@@ -18,6 +18,7 @@
 #define TOP 44.0
 #define BAR 13.0
 #define GAP 16.0
+#define LABEL 60.0 // the widest time
 #define STEP 20.0
 #define STEPS_TOP 18.0
 
@@ -46,7 +47,9 @@ static void add_row(struct weft_text *text, const struct row *row, double y, dou
     for (int i = 0; i < 3; i++) {
         double width = (RIGHT - LEFT) * seconds[i] / high_s;
         svg_rect(text, LEFT, y + i * BAR, fmax(width, 0.5), BAR - 2, series[i]);
-        double end = i == 2 ? fmax(LEFT + width, tail) : LEFT + width;
+        // The tail's mark is none of the mean's: its label stands between them where there is room.
+        double end = LEFT + width;
+        end = i == 2 && tail < end + LABEL ? fmax(end, tail) : end;
         svg_label(text, svg_at(end + 6, y + i * BAR + 10, SVG_START), "m", "%s", times[i]);
     }
     svg_line(text, tail, y + 2 * BAR - 1, tail, y + 3 * BAR - 1, "e");

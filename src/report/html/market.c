@@ -303,25 +303,7 @@ static bool launches_alike(const struct weft_report_offer *a, const struct weft_
     return a->launch != NULL && b->launch != NULL && strcmp(a->launch, b->launch) == 0;
 }
 
-// A command whose lines break before a flag and nowhere else, beside where they do for the shell.
-static void add_command(struct weft_text *text, const char *command, struct weft_arena scratch)
-{
-    weft_text_add(text, "<pre><code>");
-    for (const char *at = command; *at != '\0';) {
-        at += strspn(at, " ");
-        const char *flag = strstr(at + 1, " --");
-        size_t length = strcspn(at, "\n");
-        length = flag != NULL && flag < at + length ? (size_t)(flag - at) : length;
-        weft_text_add(text, "<span>");
-        weft_text_add_escaped(text, weft_arena_text(&scratch, at, length));
-        weft_text_add(text, "</span>%s", at[length] == '\n' ? "\n" : at[length] != '\0' ? " " : "");
-        at += length + (at[length] != '\0');
-    }
-    weft_text_add(text, "</code></pre>\n");
-}
-
-static void add_launches(struct weft_text *text, const struct lines *lines,
-                         struct weft_arena scratch)
+static void add_launches(struct weft_text *text, const struct lines *lines)
 {
     html_heading(text, "Launch", "Commands for Megatron-LM; fabrics with one strategy have one.");
     for (uint32_t i = 0; i < lines->count; i++) {
@@ -343,7 +325,9 @@ static void add_launches(struct weft_text *text, const struct lines *lines,
             }
         }
         weft_text_add(text, "</summary>\n");
-        add_command(text, offer->launch, scratch);
+        weft_text_add(text, "<pre>");
+        html_command(text, offer->launch);
+        weft_text_add(text, "</pre>\n");
         if (offer->without_flag != NULL) {
             weft_text_add(text, "<p>Without a flag: ");
             weft_text_add_escaped(text, offer->without_flag);
@@ -412,7 +396,7 @@ const char *weft_report_market_html(const struct weft_report_market *market,
     add_strategies(&body, &lines);
     add_bills(&body, market, &lines);
     if (lines.hybrid) {
-        add_launches(&body, &lines, scratch);
+        add_launches(&body, &lines);
     }
     add_changes(&body, market);
     html_end(&text, body.data);

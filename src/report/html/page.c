@@ -51,13 +51,44 @@ void html_end(struct weft_text *text, const char *body)
                   body, WEFT_VERSION, html_script);
 }
 
+// Escapes some of a text, piece by piece.
+static void add_part(struct weft_text *text, const char *at, size_t length)
+{
+    char piece[64];
+    while (length > 0) {
+        size_t count = length < sizeof piece - 1 ? length : sizeof piece - 1;
+        memcpy(piece, at, count);
+        piece[count] = '\0';
+        weft_text_add_escaped(text, piece);
+        at += count;
+        length -= count;
+    }
+}
+
+void html_command(struct weft_text *text, const char *command)
+{
+    weft_text_add(text, "<code>");
+    for (const char *at = command; *at != '\0';) {
+        size_t length = strcspn(at, " \n");
+        bool option = *at == '-';
+        weft_text_add(text, "%s", option ? "<span>" : "");
+        add_part(text, at, length);
+        weft_text_add(text, "%s", option ? "</span>" : "");
+        at += length;
+        if (*at != '\0') {
+            weft_text_add(text, "%c", *at);
+            at += 1 + strspn(at + 1, " ");
+        }
+    }
+    weft_text_add(text, "</code>");
+}
+
 static void add_origin(struct weft_text *text, const char *name, const char *value)
 {
-    bool code = value != NULL && strcmp(name, "Command") == 0;
     if (value != NULL) {
-        weft_text_add(text, "<dt>%s</dt><dd>%s", name, code ? "<code>" : "");
+        weft_text_add(text, "<dt>%s</dt><dd>", name);
         weft_text_add_escaped(text, value);
-        weft_text_add(text, "%s</dd>\n", code ? "</code>" : "");
+        weft_text_add(text, "</dd>\n");
     }
 }
 
@@ -68,7 +99,11 @@ void html_origin(struct weft_text *text, const char *kind, const char *title, co
     add_origin(text, kind, title);
     add_origin(text, "Cluster", cluster);
     add_origin(text, "Date", origin->date);
-    add_origin(text, "Command", origin->command);
+    if (origin->command != NULL) {
+        weft_text_add(text, "<dt>Command</dt><dd>");
+        html_command(text, origin->command);
+        weft_text_add(text, "</dd>\n");
+    }
     weft_text_add(text, "</dl>\n");
 }
 

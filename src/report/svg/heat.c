@@ -103,7 +103,7 @@ static uint32_t level_of(const struct heat *heat, double bytes)
 
 static double opacity_of(uint32_t level)
 {
-    return 0.08 + 0.92 * (level - 1) / (LEVELS - 1);
+    return 0.3 + 0.7 * (level - 1) / (LEVELS - 1);
 }
 
 // Cells of one row and level that follow each other are one stroke.
