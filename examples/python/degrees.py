@@ -9,6 +9,7 @@ Standard library alone; matplotlib draws, and without it the figures are printed
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 
@@ -23,19 +24,22 @@ def plan(weft, job, degree, rate, effort):
     return json.loads(done.stdout)
 
 
-def draw(degrees, plans, path):
+def draw(degrees, plans, title, path):
     import matplotlib
     matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "weft"  # the same plans give the same bytes
     import matplotlib.pyplot as pyplot
     figure, axes = pyplot.subplots()
     axes.plot(degrees, [1e3 * p["iteration_s"] for p in plans], "o-", label="planned")
     axes.plot(degrees, [1e3 * p["certificate"]["lower_bound_s"] for p in plans], "s--",
-              label="no plan is below")
+              label="lower bound of its certificate")
+    axes.set_title(title)
+    axes.set_xticks(degrees)
     axes.set_xlabel("ports a server")
     axes.set_ylabel("iteration, ms")
     axes.set_ylim(bottom=0)
     axes.legend()
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None})
 
 
 def main():
@@ -53,7 +57,8 @@ def main():
         print(f"{degree} ports: {1e3 * one['iteration_s']:.3f} ms, "
               f"at least {1e3 * one['certificate']['lower_bound_s']:.3f} ms")
     try:
-        draw(degrees, plans, options.output)
+        title = f"{os.path.basename(options.job)}, ports of {options.rate}"
+        draw(degrees, plans, title, options.output)
     except ImportError:
         print("matplotlib is not here: nothing is drawn", file=sys.stderr)
         return 77
