@@ -236,7 +236,7 @@ static void the_heat_map_paints_each_pair_that_talks(void **state)
     const char *svg = weft_report_svg_heat(&job->traffic, NULL, &arena, scratch);
     check_svg(svg, svg + strlen(svg));
     // One transfer from 0 to 2: the third cell of the first row, 80 wide, the weakest level.
-    assert_non_null(strstr(svg, "fill-opacity=\"0.080\" d=\"M216.00 56.00h80.00v80.00h-80.00z\""));
+    assert_non_null(strstr(svg, "fill-opacity=\"0.300\" d=\"M216.00 56.00h80.00v80.00h-80.00z\""));
     // The ring's five hops carry 2 * 4/5 of 1 MB each, the strongest level.
     assert_int_equal(count_of(svg, "h80.00v80.00"), 6);
     assert_non_null(strstr(svg, "class=\"h\" fill-opacity=\"1.000\" d=\"M636.00 56.00h80.00"));
