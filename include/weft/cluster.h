@@ -118,6 +118,8 @@ bool weft_cluster_check_price_row(const struct weft_price_row *row, struct weft_
 // The book's row at a rate, interpolated as said above. A column where 0 means "not sold" is sold
 // between two rows when both sell it. O(rows).
 struct weft_price_row weft_cluster_price_at(const struct weft_price_book *book, double rate_Bps);
+// Whether the rate lies between the book's first and last row, so that its price is no guess.
+bool weft_cluster_price_covers(const struct weft_price_book *book, double rate_Bps);
 
 // The switches that a cluster's fabrics are built from: its own, else the built-in ones, which are
 // the port counts that are common at 10 to 800 Gbps, without prices of their own. Static storage.

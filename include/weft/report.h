@@ -146,7 +146,8 @@ struct weft_report_offer {
     const char *launch;                      // the command, in lines; NULL: none
     const char *without_flag;                // what no flag of it says; NULL: nothing
     const struct weft_bill *bill;
-    const char *no_bill; // why its switches are not on it; NULL: they are
+    const char *no_bill;    // why its switches are not on it; NULL: they are
+    const char *price_note; // of ports whose rate the price book lacks; NULL: it has them
 };
 struct weft_report_batch {
     uint64_t batch; // samples of an iteration

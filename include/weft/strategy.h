@@ -386,6 +386,7 @@ struct weft_hybrid_rails {
     uint64_t exchanges;  // that reach over servers
     uint64_t crossing;   // of them those that leave their rail
     const char *crosses; // the first kind that does ("sends of the pipeline"); NULL: none does
+    uint64_t partial;    // of all of them those that some rail of their servers has no part in
 };
 // Looks at every group and every send: accelerators of one place in their servers are a rail, or as
 // many neighbors as share a NIC where the cluster has fewer. A collective keeps to its rails where

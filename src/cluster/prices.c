@@ -69,6 +69,13 @@ static struct weft_price_row blend_rows(const struct weft_price_row *low,
     };
 }
 
+bool weft_cluster_price_covers(const struct weft_price_book *book, double rate_Bps)
+{
+    WEFT_ASSERT(book->row_count > 0);
+    return book->rows[0].rate_Bps <= rate_Bps &&
+           rate_Bps <= book->rows[book->row_count - 1].rate_Bps;
+}
+
 struct weft_price_row weft_cluster_price_at(const struct weft_price_book *book, double rate_Bps)
 {
     WEFT_ASSERT(book->row_count > 0);

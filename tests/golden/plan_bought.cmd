@@ -48,13 +48,24 @@ print([batch["batch"] for batch in one["batches"]], len(one["batches"][1]["fabri
 print(one["iteration_s"] == leaf["iteration_s"], one["batches"][1]["iteration_s"])
 changes = {row["what"]: row for row in one["sensitivity"]}
 print(sorted(changes))
-slow, fast = changes["ports of half the rate"], changes["ports of twice the rate"]
+slow, fast = (changes[f"ports of {ratio} the rate, same split"] for ratio in ("half", "twice"))
 print(fast["iteration_s"] < one["iteration_s"] < slow["iteration_s"],
       slow["usd"] <= one["usd"] < fast["usd"])
 print(abs(changes["prices 20 % lower"]["usd"] / one["usd"] - 0.8) < 1e-12)
+# All four ranks of a server reduce together, so that three ports carry what four did.
+print(one["iteration_s"] < changes["one rail dead"]["iteration_s"] < slow["iteration_s"])
 END
 ask --fabric leaf-spine --stack megatron-core --tokens 300B | cut -c1-100
 ask --fabric leaf-spine --csv --strategy tp=4,pp=4,micro=4,chunks=3
+# Rates that a quotation lacks have no dollars, and a row whose parts are of another rate says so.
+cp cluster.yaml quoted.yaml
+cat >>quoted.yaml <<'END'
+prices:
+  source: a quotation
+  rows: [{rate: 100Gbps, transceiver: $99, nic: $659, switch_port: $187}]
+END
+weft plan gpt3-6.7b quoted.yaml --fabric clos,ideal --strategy tp=4,pp=4,micro=4,chunks=3 |
+    grep -E '^(ideal:|were|ports|one rail|1/4)'
 ask --fabric leaf-spine --markdown --strategy tp=4,pp=3,micro=4 2>&1 | cut -c1-80
 ask --fabric leaf-spine --markdown --strategy tp=4,pp=4,micro=4,chunks=5,order=tpdc | tail -12
 weft plan gpt3-1.3b --fabric clique cluster.yaml 2>&1 | cut -c1-70

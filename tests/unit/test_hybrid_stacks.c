@@ -55,19 +55,25 @@ static void exchanges_that_leave_their_rail_are_counted(void **state)
     (void)state;
     static const struct {
         struct weft_hybrid hybrid;
-        uint64_t exchanges, crossing;
+        uint64_t exchanges, crossing, partial;
         const char *crosses;
     } cases[] = {
         // Stages inside a server; 8 gradient groups of 2, and every place has its own.
-        {{.tp = 2, .pp = 4, .dp = 2, .cp = 1, .order = "tpcd"}, 8, 0, NULL},
+        {{.tp = 2, .pp = 4, .dp = 2, .cp = 1, .order = "tpcd"}, 8, 0, 8, NULL},
         // Whole servers are stages: 8 sends, from a place to the same one.
-        {{.tp = 8, .pp = 2, .dp = 1, .cp = 1, .order = "tcdp"}, 8, 0, NULL},
+        {{.tp = 8, .pp = 2, .dp = 1, .cp = 1, .order = "tcdp"}, 8, 0, 8, NULL},
         // Stages of four ranks: two of three borders are inside servers, the other goes from the
         // second half of a server to the first of the next.
-        {{.tp = 4, .pp = 4, .dp = 1, .cp = 1, .order = "tpcd"}, 4, 4, "sends of the pipeline"},
+        {{.tp = 4, .pp = 4, .dp = 1, .cp = 1, .order = "tpcd"}, 4, 4, 4, "sends of the pipeline"},
         // Three ranks of data on accelerators 0 to 2, 3 to 5, 6 to 8, ...: the third group has the
         // places 6 and 7 of one server and 0 of the next, and three sends go on by three places.
-        {{.tp = 1, .pp = 4, .dp = 3, .cp = 1, .order = "tcdp"}, 4, 4, "gradients and parameters"},
+        {{.tp = 1, .pp = 4, .dp = 3, .cp = 1, .order = "tcdp"},
+         4,
+         4,
+         4,
+         "gradients and parameters"},
+        // One group of all accelerators: the only one that has a part on every rail.
+        {{.tp = 1, .pp = 1, .dp = 16, .cp = 1, .order = "tcdp"}, 1, 0, 0, NULL},
     };
     set_case("gpt3-1.3b", 96, 0, 2, "A100");
     cluster.degree = 8;
@@ -82,6 +88,7 @@ static void exchanges_that_leave_their_rail_are_counted(void **state)
         }
         assert_int_equal(rails.exchanges, cases[i].exchanges);
         assert_int_equal(rails.crossing, cases[i].crossing);
+        assert_int_equal(rails.partial, cases[i].partial);
         if (cases[i].crosses != NULL) {
             assert_string_equal(rails.crosses, cases[i].crosses);
         }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of plans and comparisons."""
 
+import functools
 import os
 import tempfile
 
@@ -99,6 +100,41 @@ def plan_bounds(tool):
                  f"{100 * proof['gap_ratio']:.1f} %", binding, f"{tool.cpu_s:.1f} s"]]
     return [lambda what=what, name=name, degree=degree: row(what, name, degree)
             for what, name in BOUNDS for degree in (4, 8)]
+
+
+# Model, cluster, servers.
+MISSED = [("llama3-70b", "64x8-400g", 64), ("llama3-8b", "64x8-400g", 8),
+          ("mixtral-8x7b", "64x8-400g", 16), ("gpt3-6.7b", "128x4-100g", 16)]
+DEGREES = [("tp", "tp"), ("pp", "pp"), ("cp", "cp"), ("ep", "ep"), ("dp", "dp"),
+           ("chunks", "chunks"), ("micro", "micro_batch"), ("zero", "zero_stage"),
+           ("order", "order")]
+
+
+@table("search-misses", "docs/plan.md", "long",
+       "model | servers | fabrics | strategies | rows that another's improves | most",
+       "weft plan MODEL examples/clusters/CLUSTER.yaml --servers N --fabric all; "
+       "weft strategy ... --fabric F --strategy S, of each fabric and each row's strategy")
+def search_misses(tool):
+    """Each fabric's strategy on all others: what a search of its own did not find."""
+    def row(model, cluster, servers):
+        where = [model, f"examples/clusters/{cluster}.yaml", "--servers", servers]
+        own = {one["name"]: one for one in tool.weft("plan", *where, "--fabric", "all")["fabrics"]
+               if "why_not" not in one}
+        found = {",".join(f"{word}={one['strategy'][key]}" for word, key in DEGREES)
+                 for one in own.values()}
+        gains = []
+        for name, one in own.items():
+            best = min(tool.weft("strategy", *where, "--fabric", name, "--strategy",
+                                 strategy)["iteration_s"] for strategy in found)
+            gains.append(max(1 - best / one["iteration_s"], 0))
+        better = sum(gain > 1e-6 for gain in gains)
+        return [[model, servers, len(own), len(found), better, f"{100 * max(gains):.2f} %"]]
+
+    def part(case):
+        made = functools.partial(row, *case)
+        made.long = True
+        return made
+    return [part(case) for case in MISSED]
 
 
 AUTHORS = {"400dlrm_16": (22.54, 24.44), "400transformer_16": (62.88, 66.85),

@@ -55,6 +55,8 @@ struct weft_bill {
     uint64_t transceivers;
     uint64_t dacs;                 // copper cables
     uint64_t fibres[WEFT_LENGTHS]; // by enum weft_length
+    double unpriced_Bps; // of cables whose rate the price book lacks: parts of its nearest stand in
+                         // for theirs; 0: it has all
 };
 
 // The bill of a fabric, counted from its nodes and links alone: nodes behind the servers (and what

@@ -57,10 +57,12 @@ struct weft_buy_row {
     struct weft_bill bill;
     const char
         *no_bill; // why its switches are not on it but ports by the price book; NULL: they are
+    const char *price_note; // of ports whose rate the price book lacks; NULL: it has them
     struct weft_launch launch;
     struct weft_hybrid_rails rails; // of transformers
     const char *rails_note; // what of NCCL follows from rails that do not meet; NULL: nothing
     struct weft_buy_training training; // 0 where tokens are not said
+    const struct weft_plan *own;       // whose row it is; NULL: of a fabric that one buys
 };
 
 // The rows of one batch.
@@ -77,7 +79,7 @@ struct weft_buy_change {
     const char *what;
     double iteration_s; // by estimate, scaled as the row's own; 0 = why_not
     double tokens_per_s;
-    double usd; // of the fabric
+    double usd; // of the fabric; 0: the price book lacks its rate
     const char *why_not;
 };
 

@@ -196,7 +196,11 @@ static void print_changes(struct sheet *sheet, const struct weft_buy_result *res
         }
         put_time(sheet, change->iteration_s);
         put_count(sheet, change->tokens_per_s);
-        put_usd(sheet, change->usd);
+        if (change->usd > 0) {
+            put_usd(sheet, change->usd);
+        } else {
+            put(sheet, "-");
+        }
     }
     if (result->change_count > 0) {
         end(sheet);
@@ -205,14 +209,21 @@ static void print_changes(struct sheet *sheet, const struct weft_buy_result *res
 
 // ---- sentences ----
 
-static void print_why_not(struct cli *cli, const struct weft_buy_result *result)
+// Why a row has no answer, or dollars that are no price of its switches.
+static void print_notes(struct cli *cli, const struct weft_buy_result *result)
 {
     for (uint32_t b = 0; b < result->batch_count; b++) {
         const struct weft_buy_batch *batch = &result->batches[b];
         for (uint32_t r = 0; r < batch->row_count; r++) {
-            if (batch->rows[r].why_not != NULL) {
-                cli_say(cli, "%s, batch %s: %s\n", batch->rows[r].fabric,
-                        grouped(cli, (double)batch->batch), batch->rows[r].why_not);
+            const struct weft_buy_row *row = &batch->rows[r];
+            if (row->why_not != NULL) {
+                cli_say(cli, "%s, batch %s: %s\n", row->fabric, grouped(cli, (double)batch->batch),
+                        row->why_not);
+            } else if (b == 0 && row->no_bill != NULL) {
+                cli_say(cli, "%s: no switches are on its bill: %s\n", row->fabric, row->no_bill);
+            }
+            if (b == 0 && row->price_note != NULL) {
+                cli_say(cli, "%s: %s\n", row->fabric, row->price_note);
             }
         }
     }
@@ -249,7 +260,7 @@ static void print(struct cli *cli, const struct weft_buy_result *result)
         cli_say(cli, "left unfinished: what was found until then\n");
     }
     print_fabrics(&sheet, result);
-    print_why_not(cli, result);
+    print_notes(cli, result);
     if (row == NULL) {
         return;
     }

@@ -166,6 +166,9 @@ static void add_cables(struct rows *rows, const struct survey *survey)
                 tallies[other] = (struct tally){0};
             }
         }
+        if (!weft_cluster_price_covers(&survey->cluster->prices, survey->rates[r])) {
+            rows->bill->unpriced_Bps = survey->rates[r];
+        }
         add_parts(rows, survey, &tallies[r], rate_Bps);
     }
 }

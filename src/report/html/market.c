@@ -228,6 +228,15 @@ static void begin_fold(struct weft_text *text, const struct line *line, bool ope
     weft_text_add(text, "%s", line->offer->fabric);
 }
 
+static void add_note(struct weft_text *text, const char *of, const char *note)
+{
+    if (note != NULL) {
+        weft_text_add(text, "<p class=\"muted\">%s", of);
+        weft_text_add_escaped(text, note);
+        weft_text_add(text, ".</p>\n");
+    }
+}
+
 // `batches`: the fabric has another bill with another batch.
 static void add_bill(struct weft_text *text, const struct line *line, bool batches)
 {
@@ -238,11 +247,8 @@ static void add_bill(struct weft_text *text, const struct line *line, bool batch
     begin_fold(text, line, line->advised, batches);
     weft_text_add(text, ": %s, %s</summary>\n", weft_show_usd(usd, bill->usd),
                   weft_show_watts(watts, bill->watts));
-    if (line->offer->no_bill != NULL) {
-        weft_text_add(text, "<p class=\"muted\">No switches are on it: ");
-        weft_text_add_escaped(text, line->offer->no_bill);
-        weft_text_add(text, ".</p>\n");
-    }
+    add_note(text, "No switches are on it: ", line->offer->no_bill);
+    add_note(text, "Prices: ", line->offer->price_note);
     snprintf(caption, sizeof caption, "Parts of %s", line->offer->fabric);
     html_table(text, caption, "part|>count|>cost|>power");
     for (uint32_t i = 0; i < bill->row_count; i++) {
@@ -361,7 +367,8 @@ static void add_changes(struct weft_text *text, const struct weft_report_market 
         weft_text_add(text, "<td class=\"r\">%s",
                       weft_show_time(unit, weft_picoseconds(change->iteration_s)));
         weft_text_add(text, "<td class=\"r\">%s", html_count(unit, change->tokens_per_s));
-        weft_text_add(text, "<td class=\"r\">%s</tr>\n", weft_show_usd(unit, change->usd));
+        weft_text_add(text, "<td class=\"r\">%s</tr>\n",
+                      change->usd > 0 ? weft_show_usd(unit, change->usd) : "not in the price book");
     }
     html_table_end(text);
     weft_text_add(text, "</section>\n");

@@ -20,6 +20,10 @@ bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cl
 bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *network,
                           const struct weft_cluster *cluster,
                           const struct weft_environment *environment) WEFT_MUST_USE;
+// The same of Weft's own plan, with ports of the cluster's rate.
+bool weft_buy_count_own(struct weft_buy_row *row, const struct weft_plan *plan,
+                        const struct weft_cluster *cluster,
+                        const struct weft_environment *environment) WEFT_MUST_USE;
 // Fills found and parts of a row, whose model, cluster and setting are filled, by Weft's own plan.
 // Fails as weft_coplan_build does.
 bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *request,

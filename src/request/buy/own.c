@@ -41,7 +41,7 @@ static bool keep_strategy(struct weft_strategy_result *found, const struct weft_
 }
 
 // The plan's network as it is bought: its links at their NICs' rate.
-static bool count_parts(struct weft_buy_row *row, const struct weft_plan *plan,
+bool weft_buy_count_own(struct weft_buy_row *row, const struct weft_plan *plan,
                         const struct weft_cluster *cluster, const struct weft_environment *base)
 {
     const struct weft_cluster bought = weft_cluster_as_bought(cluster);
@@ -81,6 +81,7 @@ bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *
     weft_request_step_begin(environment, "planning", NULL);
     bool planned = weft_coplan_build(plan, &study, &options, base);
     weft_request_step_end(environment);
+    row->own = plan;
     return planned && keep_strategy(&row->found, plan, &study, base) &&
-           count_parts(row, plan, study.cluster, base);
+           weft_buy_count_own(row, plan, study.cluster, base);
 }

@@ -25,6 +25,7 @@ static struct weft_report_offer offer_of(const struct weft_buy_row *row, struct 
         .without_flag = row->launch.without_flag,
         .bill = &row->bill,
         .no_bill = row->no_bill,
+        .price_note = row->price_note,
     };
 }
 

@@ -42,7 +42,8 @@ static void price_parts(struct weft_bill *bill, const struct weft_parts *parts,
         {"1x2 switch", parts->mechanical_switches, price.mechanical_switch_usd, 0},
     };
     struct weft_bill_row *rows = WEFT_NEW(arena, struct weft_bill_row, KINDS);
-    *bill = (struct weft_bill){.rows = rows};
+    bool priced = weft_cluster_price_covers(book, parts->rate_Bps);
+    *bill = (struct weft_bill){.rows = rows, .unpriced_Bps = priced ? 0 : parts->rate_Bps};
     for (uint32_t i = 0; i < KINDS; i++) {
         char rate[WEFT_UNIT_TEXT];
         double count = (double)kinds[i].count;
@@ -62,6 +63,22 @@ static void price_parts(struct weft_bill *bill, const struct weft_parts *parts,
     }
 }
 
+// Says of a bill that it has parts of another rate; NULL where it has none.
+static const char *price_note(const struct weft_bill *bill, const struct weft_price_book *book,
+                              struct weft_arena *arena)
+{
+    char lacked[WEFT_UNIT_TEXT];
+    char near[WEFT_UNIT_TEXT];
+    double first_Bps = book->rows[0].rate_Bps;
+    double last_Bps = book->rows[book->row_count - 1].rate_Bps;
+    return bill->unpriced_Bps > 0
+               ? weft_arena_format(
+                     arena, "the price book has no ports of %s; those of %s are counted instead",
+                     weft_show_rate(lacked, bill->unpriced_Bps),
+                     weft_show_rate(near, bill->unpriced_Bps < first_Bps ? first_Bps : last_Bps))
+               : NULL;
+}
+
 bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *network,
                           const struct weft_cluster *cluster,
                           const struct weft_environment *environment)
@@ -74,12 +91,14 @@ bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *n
     inner.error = &error;
     if (!ideal && weft_fabric_bill(&row->bill, network, cluster, &options, &inner)) {
         row->sold = rate_is_sold(fabric->parts.rate_Bps, cluster);
+        row->price_note = price_note(&row->bill, &cluster->prices, environment->arena);
         return true;
     }
     row->no_bill = ideal
                        ? "nobody sells a switch for all servers: priced as the Fat-tree of its rate"
                        : weft_arena_text(environment->arena, error.message, strlen(error.message));
     price_parts(&row->bill, &fabric->parts, &cluster->prices, environment->arena);
+    row->price_note = price_note(&row->bill, &cluster->prices, environment->arena);
     return true;
 }
 

@@ -122,6 +122,9 @@ static void set_row(json_t *object, const struct weft_buy_row *row,
     if (row->no_bill != NULL) {
         weft_set_text(object, "why_no_switches", row->no_bill);
     }
+    if (row->price_note != NULL) {
+        weft_set_text(object, "price_note", row->price_note);
+    }
     weft_set_real(object, "usd", row->bill.usd);
     weft_set_real(object, "watts", row->bill.watts);
     set_training(object, row, result->tokens);
@@ -166,7 +169,7 @@ static json_t *change_object(const struct weft_buy_change *change)
     }
     weft_set_real(object, "iteration_s", change->iteration_s);
     weft_set_real(object, "tokens_per_s", change->tokens_per_s);
-    weft_set_real(object, "usd", change->usd);
+    weft_set(object, "usd", change->usd > 0 ? json_real(change->usd) : json_null());
     return object;
 }
 

@@ -9,6 +9,8 @@
 
 #include "hybrid.h"
 
+#include <string.h>
+
 // One kind of exchange while its groups are looked at.
 struct kind {
     const char *name;
@@ -19,7 +21,8 @@ struct kind {
 
 struct survey {
     const struct weft_hybrid_mesh *mesh;
-    uint32_t nics; // of a server; accelerators beside each other share one
+    uint32_t nics;        // of a server; accelerators beside each other share one
+    uint32_t *last_group; // per rail, the first member of the last group that was found on it
     struct weft_hybrid_rails rails;
 };
 
@@ -29,10 +32,11 @@ static uint32_t rail_of(const struct survey *survey, uint32_t rank)
     return (uint32_t)((uint64_t)place * survey->nics / survey->mesh->per_server);
 }
 
-static void note(struct survey *survey, bool crosses, const char *name)
+static void note(struct survey *survey, bool crosses, bool partial, const char *name)
 {
     survey->rails.exchanges++;
     survey->rails.crossing += crosses;
+    survey->rails.partial += partial;
     if (crosses && survey->rails.crosses == NULL) {
         survey->rails.crosses = name;
     }
@@ -49,7 +53,8 @@ static void look_at_sends(struct survey *survey, bool wraps)
         bool last = stage + 1 == size;
         uint32_t next = last ? rank - stage * stride : rank + stride;
         if ((!last || wraps) && next / mesh->per_server != rank / mesh->per_server) {
-            note(survey, rail_of(survey, rank) != rail_of(survey, next), "sends of the pipeline");
+            note(survey, rail_of(survey, rank) != rail_of(survey, next), survey->nics > 1,
+                 "sends of the pipeline");
         }
     }
 }
@@ -76,9 +81,13 @@ static void look_at_group(struct survey *survey, const struct kind *kind, const 
         sums[members[i] / per_server] += weft_hash(rail_of(survey, members[i]) + 1);
     }
     uint64_t first = sums[members[0] / per_server];
+    uint32_t held = 0; // rails that have a part in it
     bool spans = false;
     bool crosses = false;
     for (uint32_t i = 0; i < size; i++) {
+        uint32_t *last = &survey->last_group[rail_of(survey, members[i])];
+        held += *last != members[0];
+        *last = members[0];
         spans |= members[i] / per_server != members[0] / per_server;
         crosses |= sums[members[i] / per_server] != first;
     }
@@ -86,13 +95,14 @@ static void look_at_group(struct survey *survey, const struct kind *kind, const 
         sums[members[i] / per_server] = 0;
     }
     if (spans) {
-        note(survey, crosses, kind->name);
+        note(survey, crosses, held < survey->nics, kind->name);
     }
 }
 
 static void look_at_groups(struct survey *survey, const struct kind *kind,
                            struct weft_arena scratch)
 {
+    memset(survey->last_group, 0xff, survey->nics * sizeof *survey->last_group); // none
     const struct weft_hybrid_mesh *mesh = survey->mesh;
     uint32_t all = 1;
     for (uint32_t i = 0; i < kind->axis_count; i++) {
@@ -135,6 +145,7 @@ bool weft_hybrid_survey_rails(struct weft_hybrid_rails *rails, const struct weft
     uint32_t degree = study->cluster->degree;
     struct survey survey = {.mesh = &mesh,
                             .nics = degree < mesh.per_server ? degree : mesh.per_server};
+    survey.last_group = WEFT_NEW(&scratch, uint32_t, survey.nics);
     for (uint32_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         look_at_groups(&survey, &kinds[i], scratch);
     }
