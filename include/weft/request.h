@@ -120,10 +120,10 @@ struct weft_request_cluster_need {
 
 // The cluster that the hardware describes. It has as many servers as {servers} says, else as the
 // jobs have or, unless need->shard, as the file has. Fails with USAGE where ports or rates are not
-// said, with INPUT where the file is wrong or has fewer servers. Ports carry what the host link of
-// {host-rate}, the file or else the accelerator leaves them, which is noted where it is less than
-// their NICs' rate. Switches divide transfers evenly
-// unless {balance} or the file says otherwise.
+// said, with INPUT where the file is wrong or has fewer servers than jobs that nobody counted.
+// Ports carry what the host link of {host-rate}, the file or else the accelerator leaves them,
+// which is noted where it is less than their NICs' rate. Switches divide transfers evenly unless
+// {balance} or the file says otherwise.
 bool weft_request_cluster(struct weft_cluster *cluster,
                           const struct weft_request_hardware *hardware,
                           const struct weft_request_cluster_need *need,

@@ -20,8 +20,6 @@ static const char head[] =
 
 static const char tail[] =
     "\n"
-    "# stack: megatron-core    # training software whose overheads count; left out: none\n"
-    "\n"
     "# storage:                # ports for storage, beside those above; left out: none\n"
     "#   ports: 2              # of a server\n"
     "#   rate: 200Gbps         # of each\n"
@@ -148,6 +146,17 @@ static void add_accelerators(struct weft_text *text, const struct weft_cluster *
     }
 }
 
+// Megatron's losses were fitted to GPUs; other software runs on TPUs and Trainium, and of unknown
+// accelerators nothing is known.
+static void add_stack(struct weft_text *text, const struct weft_accelerator *accelerator)
+{
+    bool gpu = accelerator != NULL && strncmp(accelerator->name, "TPU", 3) != 0 &&
+               strncmp(accelerator->name, "Trainium", 8) != 0;
+    weft_text_add(text, "\n");
+    add_line(text, gpu ? "stack" : "# stack", "megatron-core",
+             "training software whose overheads count; left out: none");
+}
+
 bool weft_request_init(struct weft_init_result *result, const struct weft_init_request *request,
                        struct weft_request_environment *environment)
 {
@@ -180,6 +189,7 @@ bool weft_request_init(struct weft_init_result *result, const struct weft_init_r
     if (cluster.accelerators_per_server > 0) {
         add_accelerators(&text, &cluster, accelerator);
     }
+    add_stack(&text, accelerator);
     weft_text_add(&text, "%s", tail);
     written.text = weft_arena_text(base->arena, text.data, text.length);
     bool read =

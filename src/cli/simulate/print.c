@@ -67,10 +67,15 @@ static void print_last_lines(struct cli *cli, const struct weft_simulate_result 
 {
     const struct weft_packet_counts *counts = &result->sim.packets;
     if (is_packet(result)) {
-        cli_say(cli, "%s: %llu packets, %llu drops, %llu marked, %llu sent again, %llu timeouts\n",
-                weft_transport_name(result->options.transport), (unsigned long long)counts->packets,
-                (unsigned long long)counts->drops, (unsigned long long)counts->ecn_marks,
-                (unsigned long long)counts->retransmits, (unsigned long long)counts->timeouts);
+        char buffer[WEFT_UNIT_TEXT];
+        cli_say(cli,
+                "%s, packets of %u bytes, ports of %s: %llu packets, %llu drops, %llu marked, "
+                "%llu sent again, %llu timeouts\n",
+                weft_transport_name(result->options.transport), result->options.packet_bytes,
+                weft_show_bytes(buffer, (double)result->options.packet->buffer_bytes),
+                (unsigned long long)counts->packets, (unsigned long long)counts->drops,
+                (unsigned long long)counts->ecn_marks, (unsigned long long)counts->retransmits,
+                (unsigned long long)counts->timeouts);
         print_losses(cli, result);
     }
     const struct weft_skip_counts *skips = &result->sim.skips;

@@ -9,6 +9,7 @@
 #include "draft.h"
 #include "format/syntax/lines.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -20,7 +21,7 @@ bool draft_is_switch_name(const char *name, size_t length)
     for (size_t i = 0; i < sizeof switch_names / sizeof switch_names[0]; i++) {
         size_t own = strlen(switch_names[i]);
         if (length >= own && strncasecmp(name, switch_names[i], own) == 0 &&
-            (length == own || strchr("0123456789_-.", name[own]) != NULL)) {
+            (length == own || islower((unsigned char)name[own]) == 0)) { // leafA, leaf-1, leaf.3
             return true;
         }
     }

@@ -254,13 +254,22 @@ bool weft_request_cluster(struct weft_cluster *cluster,
                          "{servers}: the job has %u servers, more than %u; write {servers=%u}",
                          server_count, wanted, server_count);
     }
-    if (hardware->cluster_path != NULL && wanted > found.server_count) {
+    if (hardware->cluster_path != NULL && hardware->server_count == 0 &&
+        wanted > found.server_count) {
         return weft_fail(environment->base.error, WEFT_INPUT,
-                         "%s: servers: %u are needed, the cluster has %u; use a larger cluster",
-                         hardware->cluster_path, wanted, found.server_count);
+                         "%s: servers: %u are needed, the cluster has %u; write {servers=%u} if it "
+                         "is to have more",
+                         hardware->cluster_path, wanted, found.server_count, wanted);
     }
     found.server_count = wanted;
     if (need->accelerators > 0) {
+        if (found.accelerators_per_server > 0 &&
+            need->accelerators > found.accelerators_per_server) {
+            weft_request_note(environment,
+                              "{accelerators} are those of one server: %u on each of %u, where "
+                              "the cluster has %u",
+                              need->accelerators, wanted, found.accelerators_per_server);
+        }
         found.accelerators_per_server = need->accelerators;
     }
     if (!finish_cluster(&found, hardware, need->bought, environment)) {

@@ -51,6 +51,16 @@ bool weft_request_topology_file(struct weft_topology_file *topology, const char 
                           "a switch passes on upwards all that is below it",
                           path);
     }
+    if (topology->kind == WEFT_FILE_EDGES) {
+        uint32_t servers = topology->server_count;
+        uint32_t switches = topology->node_count - servers;
+        weft_request_note(environment,
+                          "%s: by their names %u nodes are servers (%s, ...) and %u "
+                          "switches%s%s%s; those are called as leaf0, spine-1, sw2, tor3",
+                          path, servers, topology->names[0], switches, switches > 0 ? " (" : "",
+                          switches > 0 ? topology->names[servers] : "",
+                          switches > 0 ? ", ...)" : "");
+    }
     double rate_Bps = hardware->rate_given ? hardware->rate_Bps : 1;
     weft_topology_file_fill(topology, rate_Bps,
                             hardware->latency_given ? hardware->latency_ps : LATENCY_DEFAULT_PS);

@@ -99,6 +99,20 @@ static bool play_flows(struct simulation *simulation, const struct weft_flows_sp
     return true;
 }
 
+// Says what a rank is where the cluster's file has accelerators and the request does not say.
+static void note_ranks(const struct simulation *simulation)
+{
+    const struct weft_cluster *cluster = &simulation->cluster;
+    uint32_t held = cluster->accelerators_per_server;
+    bool asked = simulation->request->scale_up.accelerators > 0 || simulation->request->one_port;
+    if (simulation->request->hardware.cluster_path != NULL && held > 1 && !asked) {
+        weft_request_note(simulation->environment,
+                          "a rank is a server with all its ports; {accelerators=%u} has one for "
+                          "each accelerator",
+                          held);
+    }
+}
+
 // A pattern names no servers, so the request has to. Flows have no preset but the plain one, and
 // are a fluid unless the request says otherwise.
 bool simulation_play_flows(struct simulation *simulation, const struct weft_flows_spec *spec)
@@ -129,6 +143,7 @@ bool simulation_play_flows(struct simulation *simulation, const struct weft_flow
         !simulation_ask_records(simulation, is_job)) {
         return false;
     }
+    note_ranks(simulation);
     bool played = is_job ? play_collective(simulation, spec) : play_flows(simulation, spec);
     if (!played) {
         return false;
