@@ -13,7 +13,7 @@
 
 #define KINDS                                                                                      \
     "dot, svg, circuits-csv, circuits-json, ip-routes, fbuf, chakra, goal, slurm-topology, "       \
-    "topology-conf, infragraph or prometheus"
+    "topology-conf, infragraph, prometheus or mscclpp"
 
 // What the options say.
 struct export_input {
@@ -54,6 +54,8 @@ static const char doc[] =
     "  topology-conf  the same as topology.conf\n"
     "  infragraph     the fabric as an InfraGraph; likewise of a fabric or of such a file\n"
     "  prometheus     the plan's figures as metrics, to compare with what is measured\n"
+    "  mscclpp        AllReduce along the plan's rings, for MSCCL++; weft collective export has\n"
+    "                 other collectives and programs\n"
     "\n"
     "Examples:\n"
     "  $ weft export plan.json --format dot | dot -Tsvg -o plan.svg\n"

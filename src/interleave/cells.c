@@ -13,7 +13,7 @@
 #include <string.h>
 
 // Cells of a circle, beyond which offsets are rounded to a coarser grain (8 MiB of loads); and
-// cells an angle where only the heuristic looks (docs/interleave.md, "Heuristic"). Not measured.
+// cells an angle where only the heuristic looks (docs/interleave.md, "Search"). Not measured.
 #define CELLS_MAX ((uint32_t)1 << 20)
 #define CUTS_MAX_COARSE 2u
 

@@ -7,6 +7,7 @@
 #include "weft/format.h"
 #include "weft/plan.h"
 #include "weft/report.h"
+#include "weft/request/collective.h"
 #include "weft/request/packets.h"
 #include "weft/request/parameter.h"
 
@@ -29,6 +30,7 @@ const char *weft_export_kind_name(enum weft_export_kind kind)
         [WEFT_EXPORT_TOPOLOGY_CONF] = "topology-conf",
         [WEFT_EXPORT_INFRAGRAPH] = "infragraph",
         [WEFT_EXPORT_PROMETHEUS] = "prometheus",
+        [WEFT_EXPORT_ALLREDUCE] = "mscclpp",
     };
     return names[kind];
 }
@@ -224,6 +226,18 @@ static bool export_goal(struct weft_export_result *result,
     return find_job(&graph, request, plan, environment) &&
            weft_goal_write(&text, graph, base->arena, base->scratch, base->error) &&
            set_text(result, text);
+}
+
+// The AllReduce of all servers along the plan's rings.
+static bool export_allreduce(struct weft_export_result *result,
+                             const struct weft_export_request *request,
+                             struct weft_request_environment *environment)
+{
+    const struct weft_collective_export_request wanted = {
+        .kind = WEFT_EXPORT_MSCCLPP, .source = request->path, .server = WEFT_NONE};
+    struct weft_collective_export_result found;
+    return weft_request_collective_export(&found, &wanted, environment) &&
+           set_text(result, found.text);
 }
 
 // The blocks that Slurm is told of: a server and as many neighbors as make a power of two.
@@ -428,6 +442,8 @@ bool weft_request_export(struct weft_export_result *result,
         return export_goal(result, request, &plan, environment);
     case WEFT_EXPORT_PROMETHEUS:
         return set_text(result, weft_export_prometheus(&plan, base->arena));
+    case WEFT_EXPORT_ALLREDUCE:
+        return export_allreduce(result, request, environment);
     case WEFT_EXPORT_SLURM_TOPOLOGY:
     case WEFT_EXPORT_TOPOLOGY_CONF:
     case WEFT_EXPORT_INFRAGRAPH:

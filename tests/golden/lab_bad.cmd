@@ -15,7 +15,6 @@ try weft lab up --cluster "$EXAMPLES/clusters/12x4-25g.yaml"
 try weft lab up --cluster no-such.yaml --fabric clos
 try weft lab up --cluster "$EXAMPLES/clusters/432x8-400g.yaml" --fabric clos
 try weft lab up --cluster "$EXAMPLES/clusters/12x4-25g.yaml" --fabric torus-3d
-try weft lab up --cluster "$EXAMPLES/clusters/12x4-25g.yaml" --hosts 16 --fabric clos
 try weft lab up --hosts 100 --degree 4 --radix 4 --fabric leaf-spine
 try weft lab up plan.json --radix 4
 try weft lab up plan.json --hosts 4

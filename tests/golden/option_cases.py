@@ -473,7 +473,7 @@ CASES += [
 ]
 
 for form in ("dot svg circuits-csv circuits-json ip-routes fbuf chakra goal slurm-topology "
-             "topology-conf infragraph prometheus").split():
+             "topology-conf infragraph prometheus mscclpp").split():
     job = " --job dlrm_16.fbuf" if form in ("fbuf", "chakra") else ""
     out = " -o out" if form in ("fbuf", "goal", "chakra", "ip-routes") else ""
     plan = "plan-goal.json --job steps.goal" if form == "goal" else "plan.json" + job

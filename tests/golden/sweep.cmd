@@ -22,6 +22,10 @@ try weft sweep --merge 3.jsonl 1.jsonl -o two.jsonl
 wc -l < two.jsonl
 try weft sweep --merge 3.jsonl 2.jsonl 1.jsonl -o merged.jsonl
 cmp one.jsonl merged.jsonl && echo same
+echo '# as a table'
+weft sweep --merge 3.jsonl 1.jsonl 2.jsonl --csv | cut -d, -f1-12
+weft sweep --merge one.jsonl --markdown | tail -2 | cut -c1-100
+try weft sweep grid.yaml --csv
 echo '# what is there is not run again, a torn line is'
 head -c -100 one.jsonl | sed 's/"servers":8,"links":16/"servers":8,"links":0/' > kept.jsonl
 weft sweep grid.yaml -o kept.jsonl && grep -o '"links":[0-9]*' kept.jsonl
@@ -44,6 +48,7 @@ keyless < some.jsonl
 touch none.fbuf
 try weft sweep some.yaml -o some.jsonl
 tail -n 1 some.jsonl | keyless
+try weft sweep --merge some.jsonl --csv
 echo '# plans'
 cat > plans.yaml <<Y
 verb: plan

@@ -21,6 +21,7 @@ enum weft_export_kind {
     WEFT_EXPORT_TOPOLOGY_CONF,
     WEFT_EXPORT_INFRAGRAPH,
     WEFT_EXPORT_PROMETHEUS,
+    WEFT_EXPORT_ALLREDUCE, // as weft_request_collective_export writes it for MSCCL++
     WEFT_EXPORT_KIND_COUNT,
 };
 // "circuits-csv"

@@ -28,7 +28,7 @@ static const char doc[] =
     "\n"
     "Examples:\n"
     "  $ weft lab exec 3 -- ip -br address\n"
-    "  $ weft lab exec 0 -- ping -c 3 10.0.0.2\n";
+    "  $ weft lab exec 0 -- ping -c 3 10.128.0.7\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {

@@ -292,6 +292,9 @@ static bool gather(struct merged *merged, struct sweep *sweep)
 static bool say_merged(struct sweep *sweep, const struct merged *merged)
 {
     struct cli *cli = sweep->cli;
+    const struct sweep_line **kept =
+        WEFT_NEW(&cli->arena, const struct sweep_line *, merged->count);
+    uint32_t kept_count = 0;
     uint32_t next = 0;
     uint32_t missing = 0;
     for (uint32_t i = 0; i < merged->count; i++) {
@@ -307,15 +310,18 @@ static bool say_merged(struct sweep *sweep, const struct merged *merged)
         if (!again) {
             missing += line->index - next;
             next = line->index + 1;
-            cli_say(cli, "%.*s\n", (int)line->length, line->text);
+            kept[kept_count++] = line;
             cli->exit_code = line->failed ? CLI_EXIT_NO : cli->exit_code;
         }
+    }
+    for (uint32_t i = 0; i < kept_count && cli->form == CLI_TEXT; i++) {
+        cli_say(cli, "%.*s\n", (int)kept[i]->length, kept[i]->text);
     }
     if (missing > 0) {
         cli_note(cli, "%u of the scenarios up to the last one %s in none of these files", missing,
                  missing == 1 ? "is" : "are");
     }
-    return true;
+    return cli->form == CLI_TEXT || sweep_table(cli, kept, kept_count);
 }
 
 bool sweep_file_merge(struct sweep *sweep)

@@ -16,7 +16,10 @@ enum { KEY_SHARD = 1, KEY_MERGE, KEY_LIST, KEY_PRUNE, KEY_WALL };
 
 static const struct argp_option options[] = {
     {"shard", KEY_SHARD, "I/N", 0, "only each N-th scenario, from the I-th: 1/4 ... 4/4", 0},
-    {"merge", KEY_MERGE, NULL, 0, "put files of results together, in order of the scenarios", 0},
+    {"merge", KEY_MERGE, NULL, 0,
+     "put files of results together, in order of the scenarios; with --csv or --markdown as a "
+     "table, a row each",
+     0},
     {"list", KEY_LIST, NULL, 0, "say the scenarios and run none", 0},
     {"prune", KEY_PRUNE, NULL, 0, "drop lines of the results that are of no scenario any more", 0},
     {"wall", KEY_WALL, NULL, 0, "add wall_s to each line; no two runs are then equal", 0},
@@ -55,7 +58,8 @@ static const char doc[] =
     "  $ mpirun -n 8 weft sweep grid.yaml -o results.jsonl\n"
     "  $ weft sweep grid.yaml --shard 1/2 -o a.jsonl\n"
     "  $ weft sweep grid.yaml --shard 2/2 -o b.jsonl\n"
-    "  $ weft sweep --merge a.jsonl b.jsonl -o results.jsonl\n";
+    "  $ weft sweep --merge a.jsonl b.jsonl -o results.jsonl\n"
+    "  $ weft sweep --merge results.jsonl --csv -o results.csv\n";
 
 static error_t take_shard(struct sweep *sweep, const char *argument)
 {
@@ -93,6 +97,12 @@ static error_t check_end(struct sweep *sweep)
                          "--seed: a scenario's seed is a parameter; write seed: %llu below "
                          "common in SPEC.yaml",
                          (unsigned long long)cli->seed);
+    }
+    if (!sweep->merges && cli->form != CLI_TEXT) {
+        return cli_usage(cli,
+                         "a sweep writes lines of JSON; write -o results.jsonl, then weft "
+                         "sweep --merge results.jsonl --%s",
+                         cli->form == CLI_CSV ? "csv" : "markdown");
     }
     if (sweep->merges && (sweep->shard_count > 1 || sweep->lists)) {
         return cli_usage(cli, "--merge takes files of results; --shard and --list are for a sweep");
@@ -262,6 +272,7 @@ int cli_sweep(int argc, char **argv)
         .doc = doc,
         .options = options,
         .parser = parse,
+        .groups = CLI_TABLES,
     };
     struct cli cli;
     struct sweep sweep = {.cli = &cli, .shard_count = 1};

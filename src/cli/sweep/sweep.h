@@ -142,6 +142,12 @@ void sweep_file_close(struct sweep_file *kept);
 // Files of results, in order of index, to cli->text.
 bool sweep_file_merge(struct sweep *sweep) WEFT_MUST_USE;
 
+// ---- table.c ----
+
+// The results of these lines as one table, a row each. O(lines * columns^2).
+bool sweep_table(struct cli *cli, const struct sweep_line *const *lines, uint32_t count)
+    WEFT_MUST_USE;
+
 // ---- ranks.c ----
 
 // Rank 0 gives the specification to all; NULL = it has none, nothing is to be done.

@@ -288,7 +288,10 @@ static const char *without_flag(const struct weft_strategy *strategy, struct wef
     if (hybrid->zero_stage >= 2 && hybrid->pp > 1) {
         add_reason(&flags, "Megatron-FSDP beside pipeline stages depends on the version");
     }
-    return flags.any ? text.data : NULL;
+    add_reason(&flags,
+               "normalization, position embeddings, tokenizer, data and learning rate, which "
+               "the network does not depend on, are left to you");
+    return text.data;
 }
 
 struct weft_launch weft_export_launch(const struct weft_strategy *strategy,
