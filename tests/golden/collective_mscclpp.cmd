@@ -12,7 +12,8 @@ try weft collective export halving-doubling --ranks 5 --kind allgather --format 
 try weft collective check all.json
 try weft collective export direct --ranks 16 --kind alltoall --format mscclpp -o direct.json
 # The rings of a plan, by either verb.
-weft plan "$EXAMPLES/jobs/vgg16_16.fbuf" --degree 4 --rate 100Gbps --effort 0.05 -o plan.json >/dev/null
+job=$EXAMPLES/jobs/vgg16_16.fbuf
+weft plan "$job" --degree 4 --rate 100Gbps --effort 0.05 -o plan.json >/dev/null
 weft export plan.json --format mscclpp -o rings.json
 weft collective export plan.json --format mscclpp | cmp - rings.json && echo same
 try weft collective check rings.json

@@ -94,3 +94,15 @@ weft plan gpt3-6.7b large.yaml --fabric leaf-spine --batch 4096 --json |
     python3 -c 'import json, sys
 t = json.load(sys.stdin)
 print(t["estimate"], abs(t["iteration_s"] / t["estimate_s"] - 1) < 0.05, "why_estimated" in t)'
+# Fewer links upwards cost less and carry less. Alone, a fabric refuses what it has not.
+degrees=tp=4,pp=4,micro=4,order=tpcd
+for ratio in 1 8; do
+    weft plan gpt3-6.7b large.yaml --fabric clos,ring --oversubscription $ratio --batch 4096 \
+        --strategy $degrees --json >over$ratio.json
+done
+python3 -c 'import json
+wide, narrow = (json.load(open(f"over{ratio}.json"))["fabrics"] for ratio in (1, 8))
+print([(one["name"], other["usd"] < one["usd"], other["iteration_s"] > one["iteration_s"])
+       for one, other in zip(wide, narrow)])'
+try weft plan gpt3-6.7b large.yaml --fabric ring --oversubscription 8
+try ask --oversubscription 8

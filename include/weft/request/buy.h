@@ -25,16 +25,17 @@ struct weft_buy_request {
         uint32_t count;
         const char *const *names;
     } fabrics;
-    const char *strategy;           // of a transformer: this one ("tp=8,pp=4"), not searched
-    struct weft_count_list batches; // samples of an iteration, one answer each; none: the job's
-    double tokens;                  // of the training; 0 = not said
-    double seconds;                 // effort of the search on each fabric; 0: 10
+    struct weft_fabric_options shape; // radix and oversubscription, where a fabric has them
+    const char *strategy;             // of a transformer: this one ("tp=8,pp=4"), not searched
+    struct weft_count_list batches;   // samples of an iteration, one answer each; none: the job's
+    double tokens;                    // of the training; 0 = not said
+    double seconds;                   // effort of the search on each fabric; 0: 10
     bool own;    // Weft's own plan has a row, too, the last one, up to 128 servers
     bool report; // the result has a page, too
     struct weft_report_origin origin; // that the page states
 };
-// fabric, strategy, batches and tokens by name.
-enum { WEFT_BUY_PARAMETERS = 4 };
+// fabric, radix, oversubscription, strategy, batches and tokens by name.
+enum { WEFT_BUY_PARAMETERS = 6 };
 extern const struct weft_parameter weft_buy_parameters[WEFT_BUY_PARAMETERS];
 
 // A training of so many tokens. Energy: accelerators at their makers' watts and the network,
@@ -47,6 +48,7 @@ struct weft_buy_training {
 // One batch on one fabric.
 struct weft_buy_row {
     const char *fabric;
+    struct weft_fabric_options shape; // of the request, as far as this fabric has it
     const char *why_not; // NULL; or why there is none: of what follows nothing is filled then
     bool sold;           // it has a bill of switches, and ports of a rate that is sold
     struct weft_strategy_result found; // the best strategy first

@@ -4,6 +4,7 @@
 
 // How a model is split and placed on one fabric that stays as it is.
 
+#include "weft/fabric.h"
 #include "weft/request.h"
 
 WEFT_API_BEGIN
@@ -14,8 +15,9 @@ WEFT_API_BEGIN
 struct weft_strategy_request {
     struct weft_request_job job;           // its model is asked for
     struct weft_request_hardware hardware; // its cluster, too
-    const char *fabric;   // a reference fabric, or "full-mesh": every pair joined, which cannot be
-                          // built; NULL: WEFT_STRATEGY_FABRIC
+    const char *fabric; // a reference fabric, or "full-mesh": every pair joined, which cannot be
+                        // built; NULL: WEFT_STRATEGY_FABRIC
+    struct weft_fabric_options shape; // its radix and oversubscription
     const char *strategy; // of a transformer: this one ("tp=8,pp=4,micro=2"), not searched
     // Of one strategy alone, of a transformer: an iteration that was measured ("6.34s"), to be
     // accounted for beside the estimate; NULL: none.

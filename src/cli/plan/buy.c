@@ -19,12 +19,16 @@ error_t cli_buy_parse(struct cli *cli, struct cli_buy *buy, int key, const char 
 {
     const struct cli_parameters parameters = {&buy->request, weft_buy_parameters,
                                               WEFT_BUY_PARAMETERS};
-    if (key != CLI_KEY_TOKENS) {
+    const char *name = key == CLI_KEY_TOKENS             ? "tokens"
+                       : key == CLI_KEY_RADIX            ? "radix"
+                       : key == CLI_KEY_OVERSUBSCRIPTION ? "oversubscription"
+                                                         : NULL;
+    if (name == NULL) {
         return ARGP_ERR_UNKNOWN;
     }
     buy->given = true;
-    buy->last = "tokens";
-    return cli_parameter(cli, &parameters, "tokens", argument);
+    buy->last = name;
+    return cli_parameter(cli, &parameters, name, argument);
 }
 
 // ---- tables ----

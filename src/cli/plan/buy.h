@@ -18,8 +18,20 @@ struct cli_buy {
 };
 
 // The keys of these options, for argp; each verb lists those it takes.
-enum { CLI_KEY_TOKENS = 5000 };
+enum { CLI_KEY_TOKENS = 5000, CLI_KEY_RADIX, CLI_KEY_OVERSUBSCRIPTION };
 #define CLI_BUY_OPTIONS                                                                            \
+    {"radix",                                                                                      \
+     CLI_KEY_RADIX,                                                                                \
+     "K",                                                                                          \
+     0,                                                                                            \
+     "ports of a switch of a fabric that one buys (the smallest that fits)",                       \
+     0},                                                                                           \
+        {"oversubscription",                                                                       \
+         CLI_KEY_OVERSUBSCRIPTION,                                                                 \
+         "X",                                                                                      \
+         0,                                                                                        \
+         "ports down for each port up at its leaves (1)",                                          \
+         0},                                                                                       \
     {                                                                                              \
         "tokens", CLI_KEY_TOKENS, "N", 0,                                                          \
             "of a fabric that one buys: what a training of so many tokens takes: 300G, 15T", 0     \

@@ -31,7 +31,9 @@ enum {
     KEY_EFFORT,
     KEY_SECONDS,
     KEY_ITERATION,
-    KEY_CALIBRATE
+    KEY_CALIBRATE,
+    KEY_RADIX,
+    KEY_OVERSUBSCRIPTION,
 };
 
 static const struct argp_option options[] = {
@@ -39,6 +41,9 @@ static const struct argp_option options[] = {
      "the fabric (fat-tree), as weft fabrics lists them; full-mesh: every pair joined, which "
      "nobody can build",
      0},
+    {"radix", KEY_RADIX, "K", 0, "ports of a switch of it (the smallest that fits)", 0},
+    {"oversubscription", KEY_OVERSUBSCRIPTION, "X", 0,
+     "ports down for each port up at its leaves (1)", 0},
     {"keep", KEY_KEEP, "K", 0, "number of strategies to print, the best first (1; transformers: 8)",
      0},
     {"strategy", KEY_STRATEGY, "DEGREES", 0,
@@ -91,6 +96,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_FABRIC:
         input->request.fabric = argument;
         return 0;
+    case KEY_RADIX:
+        return cli_count(cli, &input->request.shape.radix, "radix", argument, 2, 4096);
+    case KEY_OVERSUBSCRIPTION:
+        return cli_value(cli,
+                         weft_parse_number(&input->request.shape.oversubscription, argument, 1,
+                                           1000, &cli->error),
+                         "oversubscription");
     case KEY_KEEP:
         return cli_count(cli, &input->request.keep, "keep", argument, 1, KEEP_MAX);
     case KEY_STRATEGY:

@@ -63,6 +63,8 @@ static bool read_tokens(void *field, const struct weft_parameter *parameter, con
 #define FIELD(path) offsetof(struct weft_buy_request, path)
 const struct weft_parameter weft_buy_parameters[WEFT_BUY_PARAMETERS] = {
     {"fabric", read_fabrics, FIELD(fabrics), 0, 0, NULL},
+    {"radix", weft_read_count, FIELD(shape.radix), 2, 4096, NULL},
+    {"oversubscription", weft_read_number, FIELD(shape.oversubscription), 1, 1000, NULL},
     {"strategy", weft_read_text, FIELD(strategy), 0, 0, NULL},
     {"batches", weft_read_counts, FIELD(batches), 1, BATCH_MAX, NULL},
     {"tokens", read_tokens, FIELD(tokens), 0, 0, NULL},
@@ -144,11 +146,19 @@ static bool fill_row(struct weft_buy_row *row, const struct run *run,
         .job = run->request->job,
         .hardware = run->request->hardware,
         .fabric = row->fabric,
+        .shape = run->request->shape,
         .strategy = run->request->strategy,
         .seconds = run->request->seconds,
     };
-    // Of several fabrics not all have several paths.
-    wanted.hardware.balance_given &= run->request->fabrics.count == 1;
+    // Of several fabrics not all have several paths, a radix or an oversubscription.
+    struct weft_error lacks;
+    bool several = run->request->fabrics.count != 1;
+    const struct weft_request_fabric asked = {.hardware = &wanted.hardware, .shape = wanted.shape};
+    wanted.hardware.balance_given &= !several;
+    if (several && !weft_request_refuse_shape(&asked, row->fabric, &lacks)) {
+        wanted.shape = (struct weft_fabric_options){.seed = base->seed};
+    }
+    row->shape = wanted.shape;
     row->found.model = *model;
     row->found.cluster = run->result->cluster;
     row->found.setting = run->result->setting;

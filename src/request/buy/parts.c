@@ -108,7 +108,8 @@ bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cl
     struct weft_environment inner = *environment;
     struct weft_arena kept = weft_arena_split(&inner.scratch); // the fabric is gone with it
     inner.arena = &kept;
-    const struct weft_fabric_options shape = {.seed = environment->seed};
+    struct weft_fabric_options shape = row->shape;
+    shape.seed = environment->seed;
     struct weft_cluster apart = weft_cluster_as_bought(cluster);
     apart.balance = WEFT_BALANCE_HASH;
     struct weft_network network;

@@ -63,7 +63,8 @@ static bool build(struct weft_network *network, const struct ground *ground,
                   const struct weft_cluster *cluster, const struct share *share,
                   struct weft_environment *inner)
 {
-    const struct weft_fabric_options shape = {.seed = ground->environment->seed};
+    struct weft_fabric_options shape = ground->row->shape;
+    shape.seed = ground->environment->seed;
     struct share kept = *share;
     if (ground->row->own != NULL) {
         *network = ground->row->own->network;
@@ -120,7 +121,7 @@ static struct weft_buy_change change_rate(const struct ground *ground, const cha
     weft_cluster_set_nic_rate(&cluster, weft_cluster_nic_rate(&cluster) * ratio);
     struct weft_buy_change change = ask_again(ground, what, &cluster, &all);
     struct weft_error error = {.code = WEFT_OK};
-    struct weft_buy_row row = {.fabric = ground->row->fabric};
+    struct weft_buy_row row = {.fabric = ground->row->fabric, .shape = ground->row->shape};
     const struct weft_environment inner = {
         .arena = &kept, .scratch = scratch, .seed = ground->environment->seed, .error = &error};
     if (change.why_not == NULL &&

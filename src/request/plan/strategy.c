@@ -51,6 +51,7 @@ bool weft_request_hybrid(struct weft_strategy *strategy, const struct weft_study
 // The network of the reference fabric that is named; NULL for a full mesh, which the searches stand
 // in for.
 static bool build_network(struct weft_network **network, const char *fabric,
+                          const struct weft_strategy_request *request,
                           const struct weft_cluster *cluster,
                           const struct weft_environment *environment)
 {
@@ -58,7 +59,8 @@ static bool build_network(struct weft_network **network, const char *fabric,
     if (strcmp(fabric, "full-mesh") == 0) {
         return true;
     }
-    const struct weft_fabric_options shape = {.seed = environment->seed};
+    struct weft_fabric_options shape = request->shape;
+    shape.seed = environment->seed;
     *network = WEFT_NEW(environment->arena, struct weft_network, 1);
     return weft_fabric_build_named(*network, fabric, cluster, &shape,
                                    &(struct weft_environment){.arena = environment->arena,
@@ -197,7 +199,7 @@ static bool calibrate(struct weft_strategy_result *result,
     struct weft_study joined = study;
     if ((measured.batch > 0 && !weft_model_set_batch(&model, measured.batch, error)) ||
         !weft_request_hybrid(&strategy, &study, request->strategy, error) ||
-        !build_network(&network, result->fabric, &cluster, environment)) {
+        !build_network(&network, result->fabric, request, &cluster, environment)) {
         return weft_wrap(error, "{calibrate}");
     }
     joined.network = network;
@@ -350,9 +352,10 @@ bool weft_request_strategy_of(struct weft_strategy_result *result,
     struct weft_network *network = NULL;
     found.hybrid = found.model.transformer != NULL && found.setting.cost.profile == NULL;
     found.fabric = request->fabric != NULL ? request->fabric : WEFT_STRATEGY_FABRIC;
-    const struct weft_request_fabric named = {.hardware = &request->hardware};
+    const struct weft_request_fabric named = {.hardware = &request->hardware,
+                                              .shape = request->shape};
     if (!weft_request_refuse_shape(&named, found.fabric, base->error) ||
-        !build_network(&network, found.fabric, &found.cluster, base)) {
+        !build_network(&network, found.fabric, request, &found.cluster, base)) {
         return false;
     }
     const struct weft_study study = {.model = &found.model,
