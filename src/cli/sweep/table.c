@@ -99,8 +99,7 @@ bool sweep_table(struct cli *cli, const struct sweep_line *const *lines, uint32_
     for (uint32_t i = 0; i < count; i++) {
         rows[i] = json_loadb(lines[i]->text, lines[i]->length, 0, NULL);
         if (rows[i] == NULL) {
-            return weft_fail(&cli->error, WEFT_INPUT, "scenario %u: its line is no JSON",
-                             lines[i]->index);
+            return sweep_refuse_line(cli); // it was read before
         }
         take(&sheet, json_object_get(rows[i], "parameters"), false, NULL);
     }

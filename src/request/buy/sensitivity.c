@@ -6,10 +6,10 @@
 // A change of rate keeps the strategy and asks the estimate again on the fabric of that rate. A
 // dead rail of d leaves d - 1 ports of a server, which collectives over all accelerators of their
 // servers share evenly; where some exchange has no part on some rail, another rail carries both and
-// the iteration waits for it, so that links of servers carry half. Dead spines take their
-// share from the links between switches. Direct fabrics have neither rails nor spines. Half the
-// batch is searched again. Times are scaled by what the row's own took over its estimate, so that
-// they stand beside it. Prices change dollars alone. O(a search) and a few estimates.
+// the iteration waits for it, so that links of servers carry half. Dead spines take their share
+// from the links between switches. Direct fabrics have neither rails nor spines. Half the batch is
+// searched again. Times are scaled by what the row's own took over its estimate, so that they stand
+// beside it. Prices change dollars alone. O(a search) and a few estimates.
 
 #include "request/buy/buy.h"
 #include "weft/plan.h"
@@ -168,6 +168,7 @@ static void lose_links(struct weft_buy_change *changes, uint32_t *count,
     struct weft_error error; // then its row says why
     struct weft_environment inner = {.arena = &kept, .scratch = scratch, .error = &error};
     bool built = build(&network, ground, cluster, &spines, &inner);
+    bool has_spines = built && joins_switches(&network.fabric); // the network is gone below
     if (cluster->degree < 2 || (built && network.fabric.forwards)) {
         return;
     }
@@ -175,7 +176,7 @@ static void lose_links(struct weft_buy_change *changes, uint32_t *count,
         ground,
         ground->row->rails.partial > 0 ? "one rail dead, another carries both" : "one rail dead",
         cluster, &rail);
-    if (built && joins_switches(&network.fabric)) {
+    if (has_spines) {
         const char *what = weft_arena_format(ground->environment->arena,
                                              "1/%u of links of spines dead", cluster->degree);
         changes[(*count)++] = ask_again(ground, what, cluster, &spines);
@@ -185,12 +186,12 @@ static void lose_links(struct weft_buy_change *changes, uint32_t *count,
 // Half as many samples: the strategy that is best for them by estimate, or the one that was given.
 static struct weft_buy_change halve_batch(const struct ground *ground)
 {
+    static const struct share all = {1, 1};
     struct weft_arena scratch = ground->environment->scratch;
     struct weft_arena kept = weft_arena_split(&scratch);
     struct weft_buy_change change = {.what = ground->given ? "half the batch"
                                                            : "half the batch, searched again",
                                      .usd = ground->row->bill.usd};
-    static const struct share all = {1, 1};
     struct weft_error error = {.code = WEFT_OK};
     struct weft_environment inner = {.arena = &kept, .scratch = scratch, .error = &error};
     struct weft_network network;
