@@ -159,6 +159,9 @@ error_t cli_parameter(struct cli *cli, const struct cli_parameters *parameters, 
 // For parsers: a count or quantity as the value of an option; 0 or EINVAL.
 error_t cli_count(struct cli *cli, uint32_t *value, const char *option, const char *text,
                   uint32_t low, uint32_t high);
+// Of a fabric's shape: the radix of its switches; ports down for each port up at its leaves.
+error_t cli_radix(struct cli *cli, struct weft_fabric_options *shape, const char *text);
+error_t cli_oversubscription(struct cli *cli, struct weft_fabric_options *shape, const char *text);
 // The place of the text among names.
 error_t cli_choose(struct cli *cli, uint32_t *choice, const char *option, const char *text,
                    const char *const *names, uint32_t count);

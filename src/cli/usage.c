@@ -76,6 +76,17 @@ error_t cli_count(struct cli *cli, uint32_t *value, const char *option, const ch
     return cli_value(cli, parsed, option);
 }
 
+error_t cli_radix(struct cli *cli, struct weft_fabric_options *shape, const char *text)
+{
+    return cli_count(cli, &shape->radix, "radix", text, 2, 4096);
+}
+
+error_t cli_oversubscription(struct cli *cli, struct weft_fabric_options *shape, const char *text)
+{
+    bool parsed = weft_parse_number(&shape->oversubscription, text, 1, 1000, &cli->error);
+    return cli_value(cli, parsed, "oversubscription");
+}
+
 error_t cli_choose(struct cli *cli, uint32_t *choice, const char *option, const char *text,
                    const char *const *names, uint32_t count)
 {

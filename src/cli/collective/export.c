@@ -116,12 +116,9 @@ static error_t parse_fabric(int key, char *argument, struct export_input *input)
     case KEY_ACCELERATORS:
         return cli_count(cli, &request->accelerators, "accelerators", argument, 1, 1024);
     case KEY_RADIX:
-        return cli_count(cli, &request->shape.radix, "radix", argument, 2, 4096);
+        return cli_radix(cli, &request->shape, argument);
     case KEY_OVERSUBSCRIPTION:
-        return cli_value(
-            cli,
-            weft_parse_number(&request->shape.oversubscription, argument, 1, 1000, &cli->error),
-            "oversubscription");
+        return cli_oversubscription(cli, &request->shape, argument);
     default:
         return ARGP_ERR_UNKNOWN;
     }

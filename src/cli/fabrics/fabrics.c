@@ -132,11 +132,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case SWITCH:
         purchase->switch_name = argument;
         return 0;
-    case OVERSUBSCRIPTION: {
-        double *ratio = &purchase->shape.oversubscription;
-        return cli_value(cli, weft_parse_number(ratio, argument, 1, 1000, &cli->error),
-                         "oversubscription");
-    }
+    case OVERSUBSCRIPTION:
+        return cli_oversubscription(cli, &purchase->shape, argument);
     case RACK_SERVERS:
         return cli_count(cli, &purchase->rack_servers, "rack-servers", argument, 1, 1u << 20);
     case ROW_RACKS:

@@ -97,12 +97,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         input->request.fabric = argument;
         return 0;
     case KEY_RADIX:
-        return cli_count(cli, &input->request.shape.radix, "radix", argument, 2, 4096);
+        return cli_radix(cli, &input->request.shape, argument);
     case KEY_OVERSUBSCRIPTION:
-        return cli_value(cli,
-                         weft_parse_number(&input->request.shape.oversubscription, argument, 1,
-                                           1000, &cli->error),
-                         "oversubscription");
+        return cli_oversubscription(cli, &input->request.shape, argument);
     case KEY_KEEP:
         return cli_count(cli, &input->request.keep, "keep", argument, 1, KEEP_MAX);
     case KEY_STRATEGY:
