@@ -85,6 +85,10 @@ poisson 7 > two
 poisson 8 > three
 cmp one two && echo same
 cmp -s one three || echo different
+# Flows without a seed of their own have that of --seed.
+for words in permutation:10MB:3 "permutation:10MB --seed 3" "permutation:10MB --seed 4"; do
+    weft simulate $words --fabric ring --servers 32 --rate 400Gbps --json | grep mean_flow_s
+done
 try weft simulate alltoall:1MB --servers 24 --rate 400Gbps --algorithm ring
 try weft simulate allreduce:1MB --servers 2 --rate 400Gbps --algorithm double-tree
 try weft simulate allreduce:1MB --servers 24 --rate 400Gbps --algorithm double-tree --one-port

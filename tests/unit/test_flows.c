@@ -16,19 +16,21 @@ static void each_kind_is_read_by_place_and_by_name(void **state)
         const char *text;
         struct weft_flows_spec spec;
     } cases[] = {
-        {"allreduce:100MB", {WEFT_FLOWS_ALLREDUCE, 100000000, 0, 0, 1}},
-        {"allreduce:size=1KiB", {WEFT_FLOWS_ALLREDUCE, 1024, 0, 0, 1}},
-        {"permutation:10MB", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 1}},
-        {"permutation:10MB:42", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 42}},
-        {"permutation:10MB:seed", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 1}},
-        {"permutation:seed=0:10MB", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 0}},
-        {"alltoall:1MB", {WEFT_FLOWS_ALLTOALL, 1000000, 0, 0, 1}},
-        {"poisson:1MB:load=0.3:count=100000:7", {WEFT_FLOWS_POISSON, 1000000, 0.3, 100000, 7}},
-        {"poisson:1MB:load=0.3:count=100000:seed=7", {WEFT_FLOWS_POISSON, 1000000, 0.3, 100000, 7}},
-        {"poisson:1MB:load=0.3:count=100000", {WEFT_FLOWS_POISSON, 1000000, 0.3, 100000, 1}},
+        {"allreduce:100MB", {WEFT_FLOWS_ALLREDUCE, 100000000, 0, 0, 1, false}},
+        {"allreduce:size=1KiB", {WEFT_FLOWS_ALLREDUCE, 1024, 0, 0, 1, false}},
+        {"permutation:10MB", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 1, false}},
+        {"permutation:10MB:42", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 42, true}},
+        {"permutation:10MB:seed", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 1, false}},
+        {"permutation:seed=0:10MB", {WEFT_FLOWS_PERMUTATION, 10000000, 0, 0, 0, true}},
+        {"alltoall:1MB", {WEFT_FLOWS_ALLTOALL, 1000000, 0, 0, 1, false}},
+        {"poisson:1MB:load=0.3:count=100000:7",
+         {WEFT_FLOWS_POISSON, 1000000, 0.3, 100000, 7, true}},
+        {"poisson:1MB:load=0.3:count=100000:seed=7",
+         {WEFT_FLOWS_POISSON, 1000000, 0.3, 100000, 7, true}},
+        {"poisson:1MB:load=0.3:count=100000", {WEFT_FLOWS_POISSON, 1000000, 0.3, 100000, 1, false}},
         {"poisson:1MB:0.6:50:18446744073709551615",
-         {WEFT_FLOWS_POISSON, 1000000, 0.6, 50, UINT64_MAX}},
-        {"poisson:count=50:load=1:1MB", {WEFT_FLOWS_POISSON, 1000000, 1, 50, 1}},
+         {WEFT_FLOWS_POISSON, 1000000, 0.6, 50, UINT64_MAX, true}},
+        {"poisson:count=50:load=1:1MB", {WEFT_FLOWS_POISSON, 1000000, 1, 50, 1, false}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct weft_flows_spec spec;
@@ -43,6 +45,7 @@ static void each_kind_is_read_by_place_and_by_name(void **state)
         assert_true(spec.load_ratio == cases[i].spec.load_ratio);
         assert_int_equal(spec.count, cases[i].spec.count);
         assert_true(spec.seed == cases[i].spec.seed);
+        assert_int_equal(spec.seeded, cases[i].spec.seeded);
     }
 }
 

@@ -22,13 +22,14 @@ static inline bool weft_flows_reduce(enum weft_flows_kind kind)
 {
     return kind <= WEFT_FLOWS_ALL_GATHER;
 }
-// A seed that is left out, or is the word "seed", is 1.
+// A seed that is left out, or is the word "seed", is 1 and not `seeded`.
 struct weft_flows_spec {
     enum weft_flows_kind kind;
     uint64_t size_bytes;
     double load_ratio;
     uint32_t count;
     uint64_t seed;
+    bool seeded;
 };
 // True in *matches when the text names one of the kinds (so is not a file's name).
 bool weft_flows_parse(struct weft_flows_spec *spec, bool *matches, const char *text,

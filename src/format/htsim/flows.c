@@ -81,8 +81,8 @@ static bool set_field(struct weft_flows_spec *spec, enum field field, const char
         break;
     case SEED:
         // The word itself, as the usage writes it, leaves the seed as it is.
-        good = strcmp(text, field_names[SEED]) == 0 ||
-               weft_parse_count(&spec->seed, text, 0, UINT64_MAX, error);
+        spec->seeded = strcmp(text, field_names[SEED]) != 0;
+        good = !spec->seeded || weft_parse_count(&spec->seed, text, 0, UINT64_MAX, error);
         break;
     case FIELD_COUNT:
         WEFT_ASSERT(field < FIELD_COUNT);

@@ -173,6 +173,9 @@ static bool play(struct simulation *simulation)
         return weft_fail(error, WEFT_USAGE, "'%.60s' stands alone; flows and jobs do not mix",
                          request->loads[0]);
     }
+    if (!spec.seeded) {
+        spec.seed = simulation->environment->base.seed;
+    }
     return refuse_rounds(request, false, error) && simulation_refuse_snapshot(simulation) &&
            simulation_play_flows(simulation, &spec);
 }
