@@ -9,8 +9,8 @@ need the same time within 0.1 ns, and to count the same. The pair of the example
 was worked out by hand.
 
 Seen to fail with gaps from 2 ms on, with a stated wait for what had ended when the event was
-recorded, with the time until the GPU was done counted as the host's work, and without the order of
-a stream.
+recorded, with the time until the GPU was done counted as the host's work, without the order of a
+stream, and with an operator ending ahead of the call in it that ends in the same instant.
 """
 
 import bisect
@@ -25,6 +25,9 @@ import tempfile
 WEFT, EXAMPLES = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 SEED = int(sys.argv[3]) if len(sys.argv) > 3 else random.SystemRandom().randrange(10**6)
 COUNT = int(sys.argv[4]) if len(sys.argv) > 4 else 25
+# A seed whose 25 pairs told, once, that a wait was counted twice: a call for the GPU and the
+# operator around it end in one instant, as clocks of 0.25 us make them.
+FOUND = 150
 RATE, PACKET, GAP = 12.5e9, 9000, 10**6  # bytes/s, bytes, ns
 RANKS = 2
 
@@ -216,7 +219,7 @@ class Joined:
             if event["a"] - idle > GAP:
                 ended = [e for e in others if idle < e["b"] <= event["a"]]
                 if ended:
-                    event["from"] = max(ended, key=lambda e: (e["b"], e["i"]))
+                    event["from"] = max(ended, key=lambda e: (e["b"], -e["i"]))
                     event["from"]["cut"] = True
                     if last:
                         last["cut"] = True
@@ -232,7 +235,8 @@ class Joined:
                            (event["b"], (event["i"], 1), event)]
             elif event.get("cut") or "launched" in event:
                 points.append((event["b"], (event["i"], 0), event))
-        points.sort(key=lambda p: p[:2])
+        # Of what ends together, what began last ends first.
+        points.sort(key=lambda p: (p[0], -p[1][0], p[1][1]))
         behind = [e for e in thread if "from" in e]
         since, before = 0, []
         for time, node, event in points:
@@ -376,7 +380,6 @@ def try_one(rng, folder):
 
 
 def main():
-    rng = random.Random(SEED)
     print(f"seed {SEED}")
     # 178 us until rank 1's AllReduce, 80 us for 1 MB both ways, 2 packets, 30 and 6 us behind it.
     hand = 178e-6 + 80e-6 + 2 * PACKET / RATE + 36e-6
@@ -385,10 +388,12 @@ def main():
         sys.exit(f"the example takes {took} s, by hand {hand} s")
     total = {}
     with tempfile.TemporaryDirectory() as name:
-        for i in range(COUNT):
-            for key, value in try_one(rng, pathlib.Path(name) / str(i)).items():
-                total[key] = total.get(key, 0) + value
-    print(f"{COUNT} random pairs: {total}")
+        for what, seed, count in (("found", FOUND, 25), ("random", SEED, COUNT)):
+            rng = random.Random(seed)
+            for i in range(count):
+                for key, value in try_one(rng, pathlib.Path(name) / f"{what}-{i}").items():
+                    total[key] = total.get(key, 0) + value
+    print(f"{25 + COUNT} pairs: {total}")
 
 
 main()

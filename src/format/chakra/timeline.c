@@ -120,12 +120,17 @@ struct point {
     uint64_t node;
 };
 
+// By time. Of events that end together the one that began last ends first: an operator ends behind
+// the call in it, or what the call waited for would count as the operator's work.
 static int compare_points(const void *a, const void *b)
 {
     const struct point *x = a;
     const struct point *y = b;
     if (x->time_ns != y->time_ns) {
         return x->time_ns < y->time_ns ? -1 : 1;
+    }
+    if (x->node / 2 != y->node / 2) {
+        return x->node < y->node ? 1 : -1;
     }
     return (x->node > y->node) - (x->node < y->node);
 }
@@ -229,7 +234,8 @@ static void add_pieces(struct building *building, uint32_t lane, struct weft_are
             add_dep(building, node, points[p - 1].node);
         }
         if ((node & 1) != 0) {
-            since_ns = wait_for_gpu(building, (uint32_t)(node / 2));
+            int64_t until_ns = wait_for_gpu(building, (uint32_t)(node / 2));
+            since_ns = until_ns > since_ns ? until_ns : since_ns;
         }
         for (; next < end; next++) {
             const struct kineto_event *event = &kineto->events[kineto->lane_events[next]];
@@ -397,11 +403,11 @@ static void sort_by_end(struct building *building, struct weft_arena *scratch)
     building->by_end = WEFT_NEW_RAW(scratch, uint32_t, count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t e = kineto->lane_events[i];
-        points[i] = (struct point){kineto->events[e].end_ns, e};
+        points[i] = (struct point){kineto->events[e].end_ns, 2 * (uint64_t)e};
     }
     qsort(points, count, sizeof *points, compare_points);
     for (uint32_t i = 0; i < count; i++) {
-        building->by_end[i] = (uint32_t)points[i].node;
+        building->by_end[i] = (uint32_t)(points[i].node / 2);
     }
 }
 
