@@ -144,13 +144,12 @@ bool weft_fabric_build_cost_equivalent(struct weft_network *network,
                                        struct weft_arena *arena, struct weft_error *error)
 {
     if (!(budget_usd > 0) || !isfinite(budget_usd)) {
-        return weft_fail(error, WEFT_INPUT, "cost-equivalent: a budget of %g USD buys nothing",
-                         budget_usd);
+        return weft_fail(error, WEFT_INPUT, "a budget of %g USD buys nothing", budget_usd);
     }
     struct weft_network trial;
     struct weft_arena trial_arena = *arena;
     if (!weft_fabric_build_fat_tree(&trial, cluster, NULL, &trial_arena, error)) {
-        return weft_wrap(error, "cost-equivalent");
+        return weft_wrap(error, "its Fat-tree");
     }
     const struct weft_price_book *book = &cluster->prices;
     double rate_Bps = affordable_rate(&trial.fabric.parts, book, budget_usd);
@@ -160,19 +159,19 @@ bool weft_fabric_build_cost_equivalent(struct weft_network *network,
         weft_show_usd(least, cost_at(trial.fabric.parts, book, book->rows[0].rate_Bps));
         weft_show_usd(budget, budget_usd);
         return weft_fail(error, WEFT_INFEASIBLE,
-                         "cost-equivalent: a Fat-tree of %u servers costs at least %s, above the "
+                         "a Fat-tree of %u servers costs at least %s, above the "
                          "budget of %s; raise it, or add slower rows to the price book",
                          cluster->server_count, least, budget);
     }
     if (isinf(rate_Bps)) {
         return weft_fail(error, WEFT_INFEASIBLE,
-                         "cost-equivalent: at the fastest prices even %g Gbps is cheaper than the "
+                         "at the fastest prices even %g Gbps is cheaper than the "
                          "budget; add faster rows to the price book",
                          RATE_MAX_BPS / 125e6);
     }
     struct weft_fabric_options options = {.port_rate_Bps = rate_Bps};
     if (!weft_fabric_build_fat_tree(network, cluster, &options, arena, error)) {
-        return weft_wrap(error, "cost-equivalent");
+        return weft_wrap(error, "its Fat-tree");
     }
     network->fabric.name = "cost-equivalent";
     return true;

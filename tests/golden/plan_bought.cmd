@@ -106,3 +106,6 @@ print([(one["name"], other["usd"] < one["usd"], other["iteration_s"] > one["iter
        for one, other in zip(wide, narrow)])'
 try weft plan gpt3-6.7b large.yaml --fabric ring --oversubscription 8
 try ask --oversubscription 8
+# The Fat-tree that may cost what Weft's fabric does, costs it; ports of its rate are not sold.
+weft compare llama3-8b "$EXAMPLES/clusters/16x8-200g.yaml" --fabrics cost-equivalent --quiet |
+    grep -E '^(cost-equivalent|weft)'

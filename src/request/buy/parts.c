@@ -63,20 +63,24 @@ static void price_parts(struct weft_bill *bill, const struct weft_parts *parts,
     }
 }
 
-// Says of a bill that it has parts of another rate; NULL where it has none.
+// Says of a bill how parts of a rate beyond the price book are priced (weft_cluster_price_at); NULL
+// where it has none.
 static const char *price_note(const struct weft_bill *bill, const struct weft_price_book *book,
                               struct weft_arena *arena)
 {
     char lacked[WEFT_UNIT_TEXT];
     char near[WEFT_UNIT_TEXT];
-    double first_Bps = book->rows[0].rate_Bps;
-    double last_Bps = book->rows[book->row_count - 1].rate_Bps;
-    return bill->unpriced_Bps > 0
-               ? weft_arena_format(
-                     arena, "the price book has no ports of %s; those of %s are counted instead",
-                     weft_show_rate(lacked, bill->unpriced_Bps),
-                     weft_show_rate(near, bill->unpriced_Bps < first_Bps ? first_Bps : last_Bps))
-               : NULL;
+    if (bill->unpriced_Bps == 0) {
+        return NULL;
+    }
+    weft_show_rate(lacked, bill->unpriced_Bps);
+    if (book->row_count > 1 && bill->unpriced_Bps > book->rows[0].rate_Bps) {
+        return weft_arena_format(
+            arena, "the price book ends below %s; its last two rates are prolonged", lacked);
+    }
+    return weft_arena_format(arena,
+                             "the price book has no ports of %s; those of %s are counted instead",
+                             lacked, weft_show_rate(near, book->rows[0].rate_Bps));
 }
 
 bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *network,
@@ -84,19 +88,25 @@ bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *n
                           const struct weft_environment *environment)
 {
     const struct weft_fabric *fabric = &network->fabric;
-    bool ideal = strcmp(fabric->name, "ideal") == 0;
+    char rate[WEFT_UNIT_TEXT];
     const struct weft_bill_options options = {.switch_name = NULL};
     struct weft_error error = {.code = WEFT_OK};
     struct weft_environment inner = *environment;
     inner.error = &error;
-    if (!ideal && weft_fabric_bill(&row->bill, network, cluster, &options, &inner)) {
-        row->sold = rate_is_sold(fabric->parts.rate_Bps, cluster);
+    if (strcmp(fabric->name, "ideal") == 0) {
+        row->no_bill = "nobody sells a switch for all servers: priced as the Fat-tree of its rate";
+    } else if (!rate_is_sold(fabric->parts.rate_Bps, cluster)) {
+        row->no_bill = weft_arena_format(environment->arena,
+                                         "nobody sells ports of %s, so ports are priced instead "
+                                         "of switches",
+                                         weft_show_rate(rate, fabric->parts.rate_Bps));
+    } else if (weft_fabric_bill(&row->bill, network, cluster, &options, &inner)) {
+        row->sold = true;
         row->price_note = price_note(&row->bill, &cluster->prices, environment->arena);
         return true;
+    } else {
+        row->no_bill = weft_arena_text(environment->arena, error.message, strlen(error.message));
     }
-    row->no_bill = ideal
-                       ? "nobody sells a switch for all servers: priced as the Fat-tree of its rate"
-                       : weft_arena_text(environment->arena, error.message, strlen(error.message));
     price_parts(&row->bill, &fabric->parts, &cluster->prices, environment->arena);
     row->price_note = price_note(&row->bill, &cluster->prices, environment->arena);
     return true;
