@@ -28,7 +28,7 @@ struct lab_exec_options {
 };
 // Short segments are passed on early, long ones cost fewer system calls. A quarter of a slot
 // brought StragglAR's schedules to 0.95 to 1.00 of their model (weft-run with 8 ranks,
-// docs/lab-run.md); the bounds were not measured.
+// docs/stragglar.md); the bounds were not measured.
 #define LAB_SEGMENT_BYTES (256u << 10)
 #define LAB_SEGMENT_BYTES_MIN (8u << 10)
 #define LAB_SEGMENTS_LEAST 4u

@@ -42,7 +42,7 @@
 // Fewer fit rows, or rows of nearly one length, cannot tell step_s from the rest: it is 0 then.
 #define STEP_ROWS_MIN 4u
 #define STEP_RANGE_MIN 3.0
-// Rows beyond 10 % (dense) and 15 % (moe) that are held out: the limits named in docs/hybrid.md.
+// Rows beyond 10 % (dense) and 15 % (moe) that are held out: named in docs/published-runs.md.
 #define DENSE_SHORT 1u
 #define MOE_SHORT 5u
 #define MOE_FIT_SHORT 4u
@@ -471,7 +471,7 @@ static uint32_t far_off(const char *kind, bool held_out, double most, double *wo
 }
 
 // Goals: 10 % on dense rows that are held out, 15 % on mixtures of experts. What falls short of
-// them is named in docs/hybrid.md, and must not become more.
+// them is named in docs/published-runs.md, and must not become more.
 static void runs_held_out_take_what_was_published(void **state)
 {
     (void)state;

@@ -5,8 +5,8 @@
 // one of libstdc++'s table: all entries stand in one list, an entry goes to the front of its
 // bucket's stretch or, where the bucket is empty, to the front of the list; a table that is full
 // grows to the next of its primes and takes the entries anew in the order of the list. The hash of
-// an integer is itself. Measured on the recorded runs: docs/packet-engine.md, "TopoOpt's
-// simulator". O(tasks).
+// an integer is itself. Measured on the recorded runs: docs/packet-engine.md, "The
+// recorded simulator". O(tasks).
 
 #include "fbuf.h"
 

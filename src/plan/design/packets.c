@@ -2,7 +2,7 @@
 // The last candidates of a search, evaluated by packets: the best by packets is the plan.
 //
 // A fluid shares links at once and without loss; windows that are halved by marks do not. Where
-// many servers send to one at a time (CANDLE-16), packets take 5 to 35 % longer, and the order of
+// many servers send to one at a time (CANDLE-16), packets take 3 to 23 % longer, and the order of
 // candidates changes: what the flow engine likes best need not be best. Playing packets costs a
 // hundred times as much, so that the search stays with the flow engine, and only those it ends with
 // are played as the recorded simulator of TopoOpt plays (docs/packet-engine.md), in the order of

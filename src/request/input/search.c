@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a request searches, and the packets by which what it finds is played. Effort is counted in
-// seconds of the machine that docs/house.md names: a search takes the steps of so many seconds on
+// seconds of the machine that docs/cli.md names: a search takes the steps of so many seconds on
 // every machine, and a clock may end it besides. `E:N` is the effort E left at the N-th plan: what
 // a search that a clock ended says of itself, and what repeats it.
 
