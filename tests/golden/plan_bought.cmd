@@ -109,3 +109,10 @@ try ask --oversubscription 8
 # The Fat-tree that may cost what Weft's fabric does, costs it; ports of its rate are not sold.
 weft compare llama3-8b "$EXAMPLES/clusters/16x8-200g.yaml" --fabrics cost-equivalent --quiet |
     grep -E '^(cost-equivalent|weft)'
+# A switch that is named, or is the cluster's only one, gives the radix of what is played, too.
+for words in "" "--switch 32x400G" "--radix 32"; do
+    weft plan llama3-8b "$EXAMPLES/clusters/64x8-400g.yaml" --servers 32 --fabric dragonfly \
+        --strategy tp=8,zero=2 $words --json | grep iteration_s | head -1
+done
+try weft plan llama3-8b "$EXAMPLES/clusters/64x8-400g.yaml" --fabric dragonfly --switch 32x401G
+try weft plan llama3-8b "$EXAMPLES/clusters/64x8-400g.yaml" --switch 32x400G

@@ -50,6 +50,7 @@ struct weft_bill {
     double usd;
     double watts;
     const char *switch_name; // the model that all switches were to be of; NULL = any
+    uint32_t radix;          // by which weft_fabric_buy built for that model; 0 = the builder's own
     uint64_t switches;
     uint64_t nics;
     uint64_t transceivers;

@@ -26,6 +26,7 @@ struct weft_buy_request {
         const char *const *names;
     } fabrics;
     struct weft_fabric_options shape; // radix and oversubscription, where a fabric has them
+    const char *switch_name;          // all switches are of this model; NULL: of the cluster's
     const char *strategy;             // of a transformer: this one ("tp=8,pp=4"), not searched
     struct weft_count_list batches;   // samples of an iteration, one answer each; none: the job's
     double tokens;                    // of the training; 0 = not said
@@ -34,8 +35,8 @@ struct weft_buy_request {
     bool report; // the result has a page, too
     struct weft_report_origin origin; // that the page states
 };
-// fabric, radix, oversubscription, strategy, batches and tokens by name.
-enum { WEFT_BUY_PARAMETERS = 6 };
+// fabric, radix, oversubscription, switch, strategy, batches and tokens by name.
+enum { WEFT_BUY_PARAMETERS = 7 };
 extern const struct weft_parameter weft_buy_parameters[WEFT_BUY_PARAMETERS];
 
 // A training of so many tokens. Energy: accelerators at their makers' watts and the network,
@@ -49,6 +50,7 @@ struct weft_buy_training {
 struct weft_buy_row {
     const char *fabric;
     struct weft_fabric_options shape; // of the request, as far as this fabric has it
+    uint32_t radix;      // it was built with: the shape's, else that of the only switch; 0: its own
     const char *why_not; // NULL; or why there is none: of what follows nothing is filled then
     bool sold;           // it has a bill of switches, and ports of a rate that is sold
     struct weft_strategy_result found; // the best strategy first

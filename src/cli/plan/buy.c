@@ -22,6 +22,7 @@ error_t cli_buy_parse(struct cli *cli, struct cli_buy *buy, int key, const char 
     const char *name = key == CLI_KEY_TOKENS             ? "tokens"
                        : key == CLI_KEY_RADIX            ? "radix"
                        : key == CLI_KEY_OVERSUBSCRIPTION ? "oversubscription"
+                       : key == CLI_KEY_SWITCH           ? "switch"
                                                          : NULL;
     if (name == NULL) {
         return ARGP_ERR_UNKNOWN;

@@ -18,7 +18,7 @@ struct cli_buy {
 };
 
 // The keys of these options, for argp; each verb lists those it takes.
-enum { CLI_KEY_TOKENS = 5000, CLI_KEY_RADIX, CLI_KEY_OVERSUBSCRIPTION };
+enum { CLI_KEY_TOKENS = 5000, CLI_KEY_RADIX, CLI_KEY_OVERSUBSCRIPTION, CLI_KEY_SWITCH };
 #define CLI_BUY_OPTIONS                                                                            \
     {"radix",                                                                                      \
      CLI_KEY_RADIX,                                                                                \
@@ -31,6 +31,12 @@ enum { CLI_KEY_TOKENS = 5000, CLI_KEY_RADIX, CLI_KEY_OVERSUBSCRIPTION };
          "X",                                                                                      \
          0,                                                                                        \
          "ports down for each port up at its leaves (1)",                                          \
+         0},                                                                                       \
+        {"switch",                                                                                 \
+         CLI_KEY_SWITCH,                                                                           \
+         "MODEL",                                                                                  \
+         0,                                                                                        \
+         "build it from this switch: 64x400G, or one of the cluster file",                         \
          0},                                                                                       \
     {                                                                                              \
         "tokens", CLI_KEY_TOKENS, "N", 0,                                                          \

@@ -124,7 +124,9 @@ static bool attempt(struct weft_network *network, struct weft_bill *bill,
             }
         }
     }
-    return weft_fabric_bill(bill, network, &own.cluster, &own.options, own.environment);
+    bool billed = weft_fabric_bill(bill, network, &own.cluster, &own.options, own.environment);
+    bill->radix = own.options.shape.radix;
+    return billed;
 }
 
 // A cluster that states one switch is bought of that: its ports give the shape, where it can be.

@@ -65,6 +65,7 @@ const struct weft_parameter weft_buy_parameters[WEFT_BUY_PARAMETERS] = {
     {"fabric", read_fabrics, FIELD(fabrics), 0, 0, NULL},
     {"radix", weft_read_count, FIELD(shape.radix), 2, 4096, NULL},
     {"oversubscription", weft_read_number, FIELD(shape.oversubscription), 1, 1000, NULL},
+    {"switch", weft_read_text, FIELD(switch_name), 0, 0, NULL},
     {"strategy", weft_read_text, FIELD(strategy), 0, 0, NULL},
     {"batches", weft_read_counts, FIELD(batches), 1, BATCH_MAX, NULL},
     {"tokens", read_tokens, FIELD(tokens), 0, 0, NULL},
@@ -159,13 +160,14 @@ static bool fill_row(struct weft_buy_row *row, const struct run *run,
         wanted.shape = (struct weft_fabric_options){.seed = base->seed};
     }
     row->shape = wanted.shape;
+    bool own = strcmp(row->fabric, WEFT_BUY_OWN) == 0;
+    bool counted = own || weft_buy_fill_parts(row, &run->result->cluster, base);
+    wanted.shape.radix = row->radix;
     row->found.model = *model;
     row->found.cluster = run->result->cluster;
     row->found.setting = run->result->setting;
-    bool own = strcmp(row->fabric, WEFT_BUY_OWN) == 0;
-    if (own ? weft_buy_plan_own(row, run->request, run->environment)
-            : weft_request_strategy_of(&row->found, &wanted, run->environment) &&
-                  weft_buy_fill_parts(row, &run->result->cluster, base)) {
+    if (counted && (own ? weft_buy_plan_own(row, run->request, run->environment)
+                        : weft_request_strategy_of(&row->found, &wanted, run->environment))) {
         weft_buy_add_storage(row, &run->result->storage.bill, base->arena);
         fill_times(row, model);
         fill_training(row, run->result);
@@ -318,6 +320,14 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
                               request->hardware.cluster_path, environment) ||
         !weft_request_refuse_search(&request->job, &found.model, &found.setting, base->error)) {
         return false;
+    }
+    if (request->switch_name != NULL) {
+        struct weft_switch_catalogue *only = &found.cluster.switches;
+        if (!weft_cluster_find_switch(&only->models, &found.cluster, request->switch_name,
+                                      base->error)) {
+            return weft_wrap(base->error, "{switch}");
+        }
+        only->model_count = 1;
     }
     bool tokens = found.model.transformer != NULL && found.model.transformer->vocabulary > 0;
     if (request->tokens > 0 && !tokens) {

@@ -135,6 +135,8 @@ bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cl
     bool bought = apart.switches.model_count == 1 &&
                   weft_fabric_buy(&network, &bill, row->fabric, &apart, &options, &buying);
     kept = bought ? kept : start;
+    bool chosen = bought && weft_fabric_reference_named(row->fabric, NULL)->has_radix;
+    row->radix = shape.radix > 0 || !chosen ? shape.radix : bill.radix;
     return (bought || weft_fabric_build_named(&network, row->fabric, &apart, &shape, &inner)) &&
            weft_buy_count_parts(row, &network, &apart, &counting);
 }

@@ -65,6 +65,7 @@ static bool build(struct weft_network *network, const struct ground *ground,
 {
     struct weft_fabric_options shape = ground->row->shape;
     shape.seed = ground->environment->seed;
+    shape.radix = ground->row->radix;
     struct share kept = *share;
     if (ground->row->own != NULL) {
         *network = ground->row->own->network;
