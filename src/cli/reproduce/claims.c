@@ -142,9 +142,13 @@ static bool read_file(struct all_claims *all, const char *path, struct cli *cli)
 
 // ---- choosing ----
 
+// Whether a name is the claim's, its system's or the beginning of its own: topoopt-fig16.
 static bool is_meant(const struct weft_claim *claim, const char *name)
 {
-    return strcmp(claim->name, name) == 0 || strcmp(claim->system, name) == 0;
+    size_t length = strlen(name);
+    bool begins = strncmp(claim->name, name, length) == 0;
+    return strcmp(claim->system, name) == 0 ||
+           (begins && (claim->name[length] == '\0' || claim->name[length] == '-'));
 }
 
 static bool check_names(const struct reproduce_input *input, const struct all_claims *all,

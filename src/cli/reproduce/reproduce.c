@@ -27,7 +27,7 @@ static const char doc[] =
     "Runs again what published systems claim, with Weft's commands, and puts the published figure "
     "beside ours. A claim has a figure, its source, a goal and commands; the verdict is met, short "
     "by so much, not comparable with the reason, or not run with what is missing. NAME is a claim "
-    "or a system of weft reproduce --list.\v"
+    "or a system of weft reproduce --list, or what names of claims begin with.\v"
     "With -o the argument is a folder, new or empty: table.md, results.json and a picture a system "
     "are written there, whole or not at all. --threads says how many commands run at once; a claim "
     "that is run alone gets all of them. --seed is not taken: a claim names its seeds.\n"

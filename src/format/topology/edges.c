@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of edges, "A B [RATE [LATENCY]]" a line, with spaces or commas between: what networkx
-// writes (write_edgelist; "{}" behind an edge is passed over) and people write by hand.
+// writes (write_edgelist; "{}" behind an edge is passed over), pandas writes (a first line of titles
+// is passed over) and people write by hand.
 //
 // Nodes whose names begin as switches are called are switches, the others are servers; a list of
 // servers alone is a fabric whose servers forward. Each edge is a cable that works both ways.
@@ -84,10 +85,23 @@ static bool divide(struct line_word *words, uint32_t *count, const struct lines 
     return *count >= 2 || weft_fail(error, WEFT_INPUT, "one word alone; an edge is A B");
 }
 
+// Titles of columns, as pandas and networkx call them.
+static bool are_titles(const struct line_word *words)
+{
+    static const char *const pairs[][2] = {{"source", "target"}, {"src", "dst"}, {"from", "to"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        if (word_is(&words[0], pairs[i][0]) && word_is(&words[1], pairs[i][1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool topology_read_edges(struct weft_topology_file *topology, struct draft *draft, const char *data,
                          size_t length)
 {
     struct lines lines = {.at = data, .end = data + length};
+    bool first = true;
     for (bool more = true;;) {
         struct line_word words[LINE_WORDS];
         uint32_t count = 0;
@@ -97,8 +111,10 @@ bool topology_read_edges(struct weft_topology_file *topology, struct draft *draf
         if (!more) {
             return draft_finish(topology, draft);
         }
-        if (!divide(words, &count, &lines, draft->error) || !read_edge(draft, words, count)) {
+        if (!divide(words, &count, &lines, draft->error) ||
+            (!(first && are_titles(words)) && !read_edge(draft, words, count))) {
             return weft_wrap(draft->error, "line %u", lines.number);
         }
+        first = false;
     }
 }
