@@ -26,8 +26,9 @@ struct weft_strategy_request {
     // (docs/hybrid.md): "23.66s,servers=384,batch=6144", where that was measured with other servers
     // or samples.
     const char *calibrate;
-    uint32_t keep;  // how many of the best are returned; 0: 1, of transformers 8
-    double seconds; // effort, counted in work as that of a plan; 0: 10
+    uint32_t keep;    // how many of the best are returned; 0: 1, of transformers 8
+    double seconds;   // effort, counted in work as that of a plan; 0: 10
+    const char *step; // what its progress is called; NULL: "searching"
 };
 
 struct weft_strategy_result {

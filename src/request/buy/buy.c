@@ -140,7 +140,7 @@ static bool of_this_row(enum weft_error_code code)
 
 // The row of one fabric. Where there is none of it, says why and goes on if there are others.
 static bool fill_row(struct weft_buy_row *row, const struct run *run,
-                     const struct weft_model *model)
+                     const struct weft_model *model, const char *step)
 {
     const struct weft_environment *base = &run->environment->base;
     struct weft_strategy_request wanted = {
@@ -150,6 +150,7 @@ static bool fill_row(struct weft_buy_row *row, const struct run *run,
         .shape = run->request->shape,
         .strategy = run->request->strategy,
         .seconds = run->request->seconds,
+        .step = step,
     };
     // Of several fabrics not all have several paths, a radix or an oversubscription.
     struct weft_error lacks;
@@ -228,7 +229,9 @@ static bool fill_batch(struct weft_buy_batch *batch, const struct run *run,
         rows[i].fabric = i == bought        ? WEFT_BUY_OWN
                          : named->count > 0 ? named->names[i]
                                             : references[i].name;
-        if (!fill_row(&rows[i], run, model)) {
+        const char *step = weft_arena_format(run->environment->base.arena, "%s, fabric %u of %u",
+                                             rows[i].fabric, i + 1, count);
+        if (!fill_row(&rows[i], run, model, step)) {
             return false;
         }
         if (rows[i].why_not != NULL && why_not->code == WEFT_OK) {

@@ -254,7 +254,7 @@ static bool search(struct weft_strategy_result *result, const struct weft_study 
         .best_ps = &environment->progress.best_ps,
     };
     struct weft_ranking ranking;
-    weft_request_step_begin(environment, "searching", NULL);
+    weft_request_step_begin(environment, request->step != NULL ? request->step : "searching", NULL);
     bool found = weft_plan_rank_strategies(&ranking, study, &wanted, base);
     weft_request_step_end(environment);
     if (found) {
