@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-LINE = re.compile(r"^weft [a-z ]+: (?P<phase>[a-z ]+?|[a-z-]+, fabric \d+ of \d+)"
+LINE = re.compile(r"^weft [a-z ]+: (?P<phase>[a-z ]+?|[a-z-]+, (?P<fabric>fabric \d+ of \d+))"
                   r"( \(phase \d+\))?"
                   r"(, (?P<done>\d+) of (?P<total>\d+) (?P<of>[a-z ]+)|, (?P<rows>\d+) [a-z]+"
                   r"|, about (?P<percent>\d+) %)?, (?P<at>\d+) s"
@@ -87,7 +87,7 @@ def main():
     look(weft, ["strategy", "dlrm-16", cluster, *small], "searching", "best")
     look(weft, ["compare", job, *ports, *small], "comparing", "rows")
     look(weft, ["compare", "gpt3-1.3b", cluster, "--fabrics", "leaf-spine,ring", *small],
-         "ring, fabric 2 of 3", "best")
+         "planning", "fabric", "best")
     look(weft, ["schedule", f"{examples}/traces/day.yaml"], "scheduling", "done")
     look(weft, ["collective", "best", "--ranks", "16", *link, "--size", "1KiB..4MiB", "--engine",
                 "packet"], "ranking", "done")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of edges, "A B [RATE [LATENCY]]" a line, with spaces or commas between: what networkx
-// writes (write_edgelist; "{}" behind an edge is passed over), pandas writes (a first line of titles
-// is passed over) and people write by hand.
+// writes (write_edgelist; "{}" behind an edge is passed over), what pandas writes (a first line of
+// titles is passed over) and what people write by hand.
 //
 // Nodes whose names begin as switches are called are switches, the others are servers; a list of
 // servers alone is a fabric whose servers forward. Each edge is a cable that works both ways.
