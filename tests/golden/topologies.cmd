@@ -107,6 +107,9 @@ weft export edges.txt --format topology-conf | grep -v '^#'
 try weft simulate allreduce:1MB --topology edges.txt --rate 100Gbps
 { echo source,target,rate,latency; grep -v '^#' edges.txt | sed 's/ /,/g'; } > titles.csv
 played allreduce:1MB --topology titles.csv
+# The same fabric with each cable listed at both its ends.
+sed '1!{s/\([^,]*\),\([^,]*\)/\2,\1/}' titles.csv | sed 1d | cat titles.csv - > both.csv
+played allreduce:1MB --topology both.csv
 printf '0 1 {}\n1 2 {}\n2 0 {}\n' > triangle
 played allreduce:1MB --topology triangle --rate 100Gbps
 for mend in 's/800Gbps/0Gbps/' 's/800Gbps/8/' 's/gpu1 leaf0/gpu1 gpu1/' 's/1us/1us lossy/'; do

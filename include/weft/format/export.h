@@ -94,6 +94,7 @@ bool weft_export_fbuf_strict(struct weft_fbuf *fbuf, uint32_t *sizes_left_out,
 // of Megatron-LM, those of the strategy and those of the model's shape. All NULL for a strategy of
 // operators.
 struct weft_launch {
+    const char *environment; // variables to be set: "NAME=VALUE"; NULL: none
     const char *torchrun;
     const char *megatron;
     const char *model;

@@ -32,6 +32,7 @@ struct weft_topology_file {
     // Servers here are accelerators, so many to a server, in order, joined inside it by a switch of
     // its own: nodes server_count .. server_count + servers - 1. 1 = they are servers.
     uint32_t accelerators;
+    bool both_ways;       // of a list of edges: it has each in both directions
     bool assumes_uplinks; // of Slurm's: widths are assumed, every switch passes on all below it
     bool has_blocks;      // of Slurm's: its first switches are blocks
 };

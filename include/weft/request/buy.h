@@ -51,6 +51,7 @@ struct weft_buy_row {
     const char *fabric;
     struct weft_fabric_options shape; // of the request, as far as this fabric has it
     uint32_t radix;      // it was built with: the shape's, else that of the only switch; 0: its own
+    bool one_tier;       // its switches are joined by nothing but servers
     const char *why_not; // NULL; or why there is none: of what follows nothing is filled then
     bool sold;           // it has a bill of switches, and ports of a rate that is sold
     struct weft_strategy_result found; // the best strategy first
@@ -76,6 +77,7 @@ struct weft_buy_batch {
     const struct weft_buy_row *rows; // as they were named, else as weft_fabric_references has them
     uint32_t advised; // of those that are sold the cheapest within 1 % of the fastest; where none
                       // is sold, of all; WEFT_NONE: no row has a time
+    uint32_t bought;  // the same among fabrics that one buys, without Weft's own
 };
 
 // The advised row of the first batch, were an assumption wrong.

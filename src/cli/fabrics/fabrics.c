@@ -89,6 +89,11 @@ static void print(struct cli *cli, const struct weft_fabrics_result *result)
     }
     cli_table(cli, columns, COLUMNS, cells, count);
     const char *gap = "\n";
+    if (cluster->switches.model_count > 0) {
+        cli_say(cli, "\nPorts at the price book's prices; the cluster's switches are on the bills: "
+                     "--fabric all\n");
+        gap = "";
+    }
     for (uint32_t i = 0; i < count; i++) {
         if (rows[i].refusal != NULL) {
             cli_say(cli, "%s%s\n", gap, rows[i].refusal);

@@ -142,13 +142,35 @@ static bool read_file(struct all_claims *all, const char *path, struct cli *cli)
 
 // ---- choosing ----
 
-// Whether a name is the claim's, its system's or the beginning of its own: topoopt-fig16.
-static bool is_meant(const struct weft_claim *claim, const char *name)
+// Whether a name is the claim's, its system's or, where no claim is called so, the beginning of its
+// own: topoopt-fig16.
+static bool is_meant(const struct weft_claim *claim, const char *name, const struct all_claims *all)
 {
     size_t length = strlen(name);
-    bool begins = strncmp(claim->name, name, length) == 0;
-    return strcmp(claim->system, name) == 0 ||
-           (begins && (claim->name[length] == '\0' || claim->name[length] == '-'));
+    if (strcmp(claim->system, name) == 0 || strcmp(claim->name, name) == 0) {
+        return true;
+    }
+    bool begins = strncmp(claim->name, name, length) == 0 && claim->name[length] == '-';
+    for (uint32_t i = 0; begins && i < all->count; i++) {
+        begins = strcmp(all->claims[i].name, name) != 0;
+    }
+    return begins;
+}
+
+// The beginning of a claim's name up to and with a word in it: fig16 is of topoopt-fig16.
+static const char *holder_of(const char *word, const struct all_claims *all, struct cli *cli)
+{
+    size_t length = strlen(word);
+    for (uint32_t i = 0; i < all->count; i++) {
+        const char *name = all->claims[i].name;
+        for (const char *at = strchr(name, '-'); at != NULL; at = strchr(at + 1, '-')) {
+            bool begins = strncmp(at + 1, word, length) == 0;
+            if (begins && (at[1 + length] == '\0' || at[1 + length] == '-')) {
+                return weft_arena_text(&cli->arena, name, (size_t)(at + 1 - name) + length);
+            }
+        }
+    }
+    return NULL;
 }
 
 static bool check_names(const struct reproduce_input *input, const struct all_claims *all,
@@ -161,11 +183,12 @@ static bool check_names(const struct reproduce_input *input, const struct all_cl
     }
     for (uint32_t n = 0; n < input->name_count; n++) {
         uint32_t i = 0;
-        while (i < all->count && !is_meant(&all->claims[i], input->names[n])) {
+        while (i < all->count && !is_meant(&all->claims[i], input->names[n], all)) {
             i++;
         }
         if (i == all->count) {
-            const char *near = weft_nearest_word(input->names[n], names, 2 * all->count);
+            const char *near = holder_of(input->names[n], all, cli);
+            near = near != NULL ? near : weft_nearest_word(input->names[n], names, 2 * all->count);
             return near == NULL ? cli_misuse(cli, "'%.60s' is no claim; see %s --list",
                                              input->names[n], cli->program)
                                 : cli_misuse(cli, "'%.60s' is no claim; do you mean %s?",
@@ -175,10 +198,11 @@ static bool check_names(const struct reproduce_input *input, const struct all_cl
     return true;
 }
 
-static bool is_chosen(const struct reproduce_input *input, const struct weft_claim *claim)
+static bool is_chosen(const struct reproduce_input *input, const struct weft_claim *claim,
+                      const struct all_claims *all)
 {
     for (uint32_t n = 0; n < input->name_count; n++) {
-        if (is_meant(claim, input->names[n])) {
+        if (is_meant(claim, input->names[n], all)) {
             return true;
         }
     }
@@ -214,7 +238,7 @@ bool reproduce_claims(struct reproduce *reproduce)
     }
     uint32_t chosen = 0;
     for (uint32_t i = 0; i < all.count; i++) {
-        if (is_chosen(&reproduce->input, &all.claims[i])) {
+        if (is_chosen(&reproduce->input, &all.claims[i], &all)) {
             all.claims[chosen++] = all.claims[i];
         }
     }

@@ -64,7 +64,8 @@ static void print_table(struct reproduce *reproduce)
 {
     static const struct weft_table_column columns[] = {
         {"claim", WEFT_ALIGN_LEFT}, {"published", WEFT_ALIGN_RIGHT}, {"ours", WEFT_ALIGN_RIGHT},
-        {"unit", WEFT_ALIGN_LEFT},  {"verdict", WEFT_ALIGN_LEFT},    {"CPU", WEFT_ALIGN_RIGHT},
+        {"unit", WEFT_ALIGN_LEFT},  {"goal", WEFT_ALIGN_LEFT},       {"verdict", WEFT_ALIGN_LEFT},
+        {"CPU", WEFT_ALIGN_RIGHT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct weft_arena *arena = &reproduce->cli->arena;
@@ -78,8 +79,9 @@ static void print_table(struct reproduce *reproduce)
         row[1] = figure_cell(claim->published.value, arena);
         row[2] = figure_cell(outcome->ours, arena);
         row[3].text = claim->published.unit;
-        row[4].text = reproduce_verdict_text(outcome, arena);
-        row[5] = cost_cell(outcome->cpu_s, arena);
+        row[4].text = claim->not_comparable != NULL ? "" : claim->goal_text;
+        row[5].text = reproduce_verdict_text(outcome, arena);
+        row[6] = cost_cell(outcome->cpu_s, arena);
     }
     cli_table(reproduce->cli, columns, COLUMNS, cells, reproduce->claim_count);
 }

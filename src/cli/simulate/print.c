@@ -32,8 +32,12 @@ static void print_headline(struct cli *cli, const struct weft_simulate_result *r
     if (result->accelerators > 1) {
         cli_say(cli, "%u accelerators on ", fabric->server_count);
     }
-    cli_say(cli, "%u servers, %u links, %s a port%s\n", fabric->server_count / result->accelerators,
-            fabric->link_count, weft_show_rate(unit, result->cluster.rate_Bps),
+    cli_say(cli, "%u servers, ", fabric->server_count / result->accelerators);
+    if (result->cluster.degree > 1) {
+        cli_say(cli, "%u ports each, ", result->cluster.degree);
+    }
+    cli_say(cli, "%u links, %s a port%s\n", fabric->link_count,
+            weft_show_rate(unit, result->cluster.rate_Bps),
             result->network->routes.spread == WEFT_SPREAD_NICS ? ", a path by hash from each NIC"
             : hashed                                           ? ", balance hash"
                                                                : "");

@@ -43,7 +43,10 @@ static const struct argp_option options[] = {
     {"plan", KEY_PLAN, "PLAN.json", 0,
      "the fabric, routes and rings of a plan, for its job; a plan made for a model brings the job",
      0},
-    {"topology", KEY_TOPOLOGY, "FILE.topo", 0, "a Fat-tree by its tiers, as htsim has it", 0},
+    {"topology", KEY_TOPOLOGY, "FILE", 0,
+     "a fabric of your own: a list of edges (CSV or words), GraphML, htsim (.topo), SimAI, HPCC, "
+     "Slurm or InfraGraph",
+     0},
     {"fabrics", KEY_FABRICS, NULL, 0, "list the fabrics", 0},
     {"radix", KEY_RADIX, "K", 0, "ports of a switch (the smallest that fits)", 0},
     {"acknowledged", KEY_ACKNOWLEDGED, NULL, 0, "a transfer ends when its sender knows", 0},

@@ -115,7 +115,9 @@ static void add_zero(struct flags *flags, const struct weft_hybrid *hybrid)
     if (hybrid->zero_stage == 1) {
         add(flags, "--use-distributed-optimizer");
     } else if (hybrid->zero_stage >= 2) {
-        add(flags, "--use-distributed-optimizer --use-megatron-fsdp");
+        // What its guide asks for beside the strategy.
+        add(flags, "--use-distributed-optimizer --use-megatron-fsdp "
+                   "--no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor");
         add(flags, hybrid->zero_stage == 2 ? "--data-parallel-sharding-strategy optim_grads"
                                            : "--data-parallel-sharding-strategy "
                                              "optim_grads_params");
@@ -286,7 +288,8 @@ static const char *without_flag(const struct weft_strategy *strategy, struct wef
                            "they run beside passes");
     }
     if (hybrid->zero_stage >= 2 && hybrid->pp > 1) {
-        add_reason(&flags, "Megatron-FSDP beside pipeline stages depends on the version");
+        add_reason(&flags, "Megatron-FSDP beside pipeline stages, or beside another order of "
+                           "ranks, depends on the version; --strategy with zero=1 does without");
     }
     add_reason(&flags,
                "normalization, position embeddings, tokenizer, data and learning rate, which "
@@ -301,7 +304,11 @@ struct weft_launch weft_export_launch(const struct weft_strategy *strategy,
     if (strategy->kind != WEFT_STRATEGY_HYBRID || model->transformer == NULL) {
         return (struct weft_launch){.torchrun = NULL};
     }
+    // Megatron-LM refuses to overlap tensor and context parallelism without it, but for its FSDP.
+    const struct weft_hybrid *hybrid = &strategy->hybrid;
+    bool ordered = hybrid->zero_stage < 2 && (hybrid->tp > 1 || hybrid->cp > 1);
     return (struct weft_launch){
+        .environment = ordered ? "CUDA_DEVICE_MAX_CONNECTIONS=1" : NULL,
         .torchrun = weft_arena_format(arena,
                                       "--nnodes %u --nproc-per-node %u --node-rank $NODE_RANK "
                                       "--master-addr $MASTER_ADDR --master-port 6000",

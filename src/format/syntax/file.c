@@ -232,6 +232,11 @@ static bool save_beside(char temporary[PATH_MAX], const char *path, mode_t mode,
                         size_t length, struct weft_error *error)
 {
     int file = create_temporary(temporary, path, mode);
+    if (file < 0 && errno == ENOENT) {
+        const char *slash = strrchr(path, '/');
+        return weft_fail(error, WEFT_IO, "there is no folder '%.*s'; make it, or write elsewhere",
+                         (int)(slash == NULL ? 0 : slash - path), path);
+    }
     if (file < 0) {
         return fail_io(error, "create a file beside it", errno);
     }

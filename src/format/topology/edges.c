@@ -4,13 +4,15 @@
 // titles is passed over) and what people write by hand.
 //
 // Nodes whose names begin as switches are called are switches, the others are servers; a list of
-// servers alone is a fabric whose servers forward. Each edge is a cable that works both ways.
-// O(bytes).
+// servers alone is a fabric whose servers forward. Each edge is a cable that works both ways,
+// unless every one of them is there in both directions, as in lists of a directed graph and in
+// inventories that list a cable at both its ends. O(bytes + edges log edges).
 
 #include "draft.h"
 #include "format/syntax/lines.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -97,6 +99,37 @@ static bool are_titles(const struct line_word *words)
     return false;
 }
 
+static int compare_ends(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// Makes edges links of one way each where the list has as many from B to A as from A to B.
+static bool divide_ways(struct draft *draft)
+{
+    uint32_t count = draft->cable_count;
+    struct weft_arena scratch = *draft->scratch;
+    uint64_t *there = WEFT_NEW_RAW(&scratch, uint64_t, count);
+    uint64_t *back = WEFT_NEW_RAW(&scratch, uint64_t, count);
+    for (uint32_t c = 0; c < count; c++) {
+        uint64_t from = draft->cables[c].from;
+        uint64_t to = draft->cables[c].to;
+        there[c] = from << 32 | to;
+        back[c] = to << 32 | from;
+    }
+    qsort(there, count, sizeof *there, compare_ends);
+    qsort(back, count, sizeof *back, compare_ends);
+    if (count == 0 || memcmp(there, back, count * sizeof *there) != 0) {
+        return false;
+    }
+    for (uint32_t c = 0; c < count; c++) {
+        draft->cables[c].one_way = true;
+    }
+    return true;
+}
+
 bool topology_read_edges(struct weft_topology_file *topology, struct draft *draft, const char *data,
                          size_t length)
 {
@@ -109,6 +142,7 @@ bool topology_read_edges(struct weft_topology_file *topology, struct draft *draf
             return false;
         }
         if (!more) {
+            topology->both_ways = divide_ways(draft);
             return draft_finish(topology, draft);
         }
         if (!divide(words, &count, &lines, draft->error) ||

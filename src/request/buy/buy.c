@@ -18,6 +18,7 @@
 #define HOURS_A_DAY 24.0
 #define SECONDS_AN_HOUR 3600.0
 #define TOKENS_MAX 1e18
+#define TOKENS_MIN 1e6 // less is a forgotten unit
 #define BATCH_MAX UINT32_MAX
 
 // ---- parameters ----
@@ -49,10 +50,10 @@ static bool read_tokens(void *field, const struct weft_parameter *parameter, con
     }
     double value = 0;
     const char *digits = weft_arena_text(arena, text, length - (factor > 1 ? 1 : 0));
-    if (!weft_parse_number(&value, digits, 0, TOKENS_MAX, error) || !(value > 0) ||
+    if (!weft_parse_number(&value, digits, 0, TOKENS_MAX, error) || value * factor < TOKENS_MIN ||
         value * factor > TOKENS_MAX) {
         return weft_fail(error, WEFT_INPUT,
-                         "'%.40s' is no number of tokens from 1 to 1e18; write 300G, 15T or "
+                         "'%.40s' is no number of tokens from 1M to 1e18; write 300G, 15T or "
                          "300000000000",
                          text);
     }
@@ -123,7 +124,9 @@ static bool fill_rails(struct weft_buy_row *row, bool own, const struct weft_env
     if (!row->found.hybrid) {
         return true;
     }
-    if (own || strcmp(row->fabric, "rail-only") == 0) {
+    // Each rail has leaves and spines of its own.
+    bool apart = strcmp(row->fabric, "rail-only") == 0 || strcmp(row->fabric, "leaf-spine") == 0;
+    if (own || (apart && row->found.cluster.degree > 1)) {
         row->rails_note = "not every NIC reaches every other: set NCCL_CROSS_NIC=0 and leave PXN "
                           "on; NCCL's device API (GIN) needs all of them joined and refuses that";
     }
@@ -234,13 +237,23 @@ static bool fill_batch(struct weft_buy_batch *batch, const struct run *run,
         if (!fill_row(&rows[i], run, model, step)) {
             return false;
         }
+        if (rows[i].one_tier && rows[i].shape.oversubscription > 1) {
+            weft_request_note(
+                run->environment,
+                "{oversubscription}: %s has one tier of switches here, and no uplinks "
+                "to oversubscribe; a smaller {radix} makes some",
+                rows[i].fabric);
+        }
         if (rows[i].why_not != NULL && why_not->code == WEFT_OK) {
             *why_not = *error;
         }
         *error = (struct weft_error){.code = WEFT_OK};
     }
-    *batch = (struct weft_buy_batch){
-        .batch = model->batch, .row_count = count, .rows = rows, .advised = advise(rows, count)};
+    *batch = (struct weft_buy_batch){.batch = model->batch,
+                                     .row_count = count,
+                                     .rows = rows,
+                                     .advised = advise(rows, count),
+                                     .bought = advise(rows, bought)};
     return true;
 }
 

@@ -13,6 +13,9 @@
 // The fabric of Weft's own plan in a row.
 #define WEFT_BUY_OWN "weft"
 
+// Whether there is a link between two switches.
+bool weft_buy_joins_switches(const struct weft_fabric *fabric);
+
 // The fabric's parts with dollars and watts, and their sums. Fails as its builder does.
 bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cluster,
                          const struct weft_environment *environment) WEFT_MUST_USE;

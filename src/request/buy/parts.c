@@ -112,6 +112,16 @@ bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *n
     return true;
 }
 
+bool weft_buy_joins_switches(const struct weft_fabric *fabric)
+{
+    uint32_t i = 0;
+    while (i < fabric->link_count && (fabric->links[i].from < fabric->server_count ||
+                                      fabric->links[i].to < fabric->server_count)) {
+        i++;
+    }
+    return i < fabric->link_count;
+}
+
 bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cluster,
                          const struct weft_environment *environment)
 {
@@ -137,6 +147,9 @@ bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cl
     kept = bought ? kept : start;
     bool chosen = bought && weft_fabric_reference_named(row->fabric, NULL)->has_radix;
     row->radix = shape.radix > 0 || !chosen ? shape.radix : bill.radix;
-    return (bought || weft_fabric_build_named(&network, row->fabric, &apart, &shape, &inner)) &&
-           weft_buy_count_parts(row, &network, &apart, &counting);
+    if (!bought && !weft_fabric_build_named(&network, row->fabric, &apart, &shape, &inner)) {
+        return false;
+    }
+    row->one_tier = !network.fabric.forwards && !weft_buy_joins_switches(&network.fabric);
+    return weft_buy_count_parts(row, &network, &apart, &counting);
 }

@@ -146,16 +146,6 @@ static double share_without_nic(const struct ground *ground)
     return fmin(1, left * weft_cluster_nic_rate(cluster) / cluster->rate_Bps);
 }
 
-static bool joins_switches(const struct weft_fabric *fabric)
-{
-    uint32_t i = 0;
-    while (i < fabric->link_count && (fabric->links[i].from < fabric->server_count ||
-                                      fabric->links[i].to < fabric->server_count)) {
-        i++;
-    }
-    return i < fabric->link_count;
-}
-
 // Appends what a dead rail, and dead spines, leave of a fabric of switches.
 static void lose_links(struct weft_buy_change *changes, uint32_t *count,
                        const struct ground *ground)
@@ -169,7 +159,8 @@ static void lose_links(struct weft_buy_change *changes, uint32_t *count,
     struct weft_error error; // then its row says why
     struct weft_environment inner = {.arena = &kept, .scratch = scratch, .error = &error};
     bool built = build(&network, ground, cluster, &spines, &inner);
-    bool has_spines = built && joins_switches(&network.fabric); // the network is gone below
+    bool has_spines =
+        built && weft_buy_joins_switches(&network.fabric); // the network is gone below
     if (cluster->degree < 2 || (built && network.fabric.forwards)) {
         return;
     }

@@ -77,16 +77,59 @@ const char *weft_buy_launch(const struct weft_launch *launch, struct weft_arena 
     return launch->torchrun == NULL
                ? NULL
                : weft_arena_format(arena,
-                                   "torchrun %s \\\n    pretrain_gpt.py \\\n    %s \\\n    %s",
-                                   launch->torchrun, launch->megatron, launch->model);
+                                   "%s%storchrun %s \\\n    pretrain_gpt.py \\\n    %s \\\n"
+                                   "    %s",
+                                   launch->environment != NULL ? launch->environment : "",
+                                   launch->environment != NULL ? " " : "", launch->torchrun,
+                                   launch->megatron, launch->model);
+}
+
+// Why this one, among several.
+static const char *say_advice(const struct weft_buy_result *result, const struct weft_buy_row *row,
+                              struct weft_arena *arena)
+{
+    const struct weft_buy_batch *batch = &result->batches[0];
+    if (batch->row_count == 1) {
+        return NULL;
+    }
+    const char *why =
+        weft_arena_format(arena, "of the fabrics within 1 %% of the fastest%s it costs least",
+                          row->sold ? " whose ports are sold" : "");
+    if (row->own == NULL || batch->bought == WEFT_NONE) {
+        return why;
+    }
+    const struct weft_buy_row *other = &batch->rows[batch->bought];
+    char time[WEFT_UNIT_TEXT];
+    char usd[WEFT_UNIT_TEXT];
+    return weft_arena_format(arena,
+                             "%s. It has no switches: ports of servers are joined through patch "
+                             "panels, and servers pass on what is for others. Of those that one "
+                             "buys take %s: %s, %s",
+                             why, other->fabric,
+                             weft_show_time(time, weft_picoseconds(other->iteration_s)),
+                             weft_show_usd(usd, other->bill.usd));
+}
+
+// Whether the bill has switches with a price of their own, beside the price book's.
+static bool has_own_prices(const struct weft_bill *bill)
+{
+    uint32_t i = 0;
+    while (i < bill->row_count &&
+           (bill->rows[i].model == NULL || !(bill->rows[i].model->usd > 0))) {
+        i++;
+    }
+    return i < bill->row_count;
 }
 
 static const char *say_network(const struct weft_buy_result *result, const struct weft_buy_row *row,
                                struct weft_arena *arena)
 {
     char unit[WEFT_UNIT_TEXT];
-    return weft_arena_format(arena, "%s and %.1f kW by the prices of %s",
+    return weft_arena_format(arena, "%s and %.1f kW by %sthe prices of %s",
                              weft_show_usd(unit, row->bill.usd), row->bill.watts / 1e3,
+                             has_own_prices(&row->bill)
+                                 ? "the cluster's own prices of switches and, for the rest, "
+                                 : "",
                              result->cluster.prices.source);
 }
 
@@ -164,12 +207,7 @@ void weft_buy_say(struct weft_report_sentence said[WEFT_BUY_SENTENCES],
         [WEFT_BUY_ESTIMATED] = {weft_arena_format(arena, "%s is by estimate", fabric),
                                 row->found.why_estimated},
         [WEFT_BUY_ADVICE] = {weft_arena_format(arena, "Take %s", fabric),
-                             result->batches[0].row_count > 1
-                                 ? weft_arena_format(
-                                       arena,
-                                       "of the fabrics within 1 %% of the fastest%s it costs least",
-                                       row->sold ? " whose ports are sold" : "")
-                                 : NULL},
+                             say_advice(result, row, arena)},
         [WEFT_BUY_NETWORK] = {weft_arena_format(arena, "The network, %s%s", fabric,
                                                 result->storage.bill.row_count > 0
                                                     ? ", and that of storage"

@@ -138,8 +138,8 @@ static bool refuse_beside_file(const struct weft_collective_request *request,
         {NULL},
     };
     return weft_refuse_stated(rows, error,
-                              "is nothing beside a file, which says its own; leave it "
-                              "out");
+                              "is nothing beside a file, which says its ranks and is proved, not "
+                              "timed; leave it out");
 }
 
 // What the algorithm has no use for. Only what is made for a fabric's links asks of them more than

@@ -61,6 +61,10 @@ bool weft_request_topology_file(struct weft_topology_file *topology, const char 
                           switches > 0 ? topology->names[servers] : "",
                           switches > 0 ? ", ...)" : "");
     }
+    if (topology->both_ways) {
+        weft_request_note(environment, "%s: it has every edge in both directions: each is one way",
+                          path);
+    }
     double rate_Bps = hardware->rate_given ? hardware->rate_Bps : 1;
     weft_topology_file_fill(topology, rate_Bps,
                             hardware->latency_given ? hardware->latency_ps : LATENCY_DEFAULT_PS);

@@ -12,7 +12,8 @@ static json_t *launch_object(const struct weft_launch *launch)
     const struct {
         const char *key;
         const char *text;
-    } members[] = {{"torchrun", launch->torchrun},
+    } members[] = {{"environment", launch->environment},
+                   {"torchrun", launch->torchrun},
                    {"megatron-lm", launch->megatron},
                    {"megatron-lm-model", launch->model},
                    {"without-flag", launch->without_flag}};
