@@ -73,9 +73,11 @@ static void print_last_lines(struct cli *cli, const struct weft_simulate_result 
     if (is_packet(result)) {
         char buffer[WEFT_UNIT_TEXT];
         cli_say(cli,
-                "%s, packets of %u bytes, ports of %s: %llu packets, %llu drops, %llu marked, "
+                "%s%s, packets of %u bytes, ports of %s: %llu packets, %llu drops, %llu marked, "
                 "%llu sent again, %llu timeouts\n",
-                weft_transport_name(result->options.transport), result->options.packet_bytes,
+                weft_transport_name(result->options.transport),
+                result->options.dctcp.counts_acks ? " as recorded (preset topoopt)" : "",
+                result->options.packet_bytes,
                 weft_show_bytes(buffer, (double)result->options.packet->buffer_bytes),
                 (unsigned long long)counts->packets, (unsigned long long)counts->drops,
                 (unsigned long long)counts->ecn_marks, (unsigned long long)counts->retransmits,

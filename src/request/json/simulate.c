@@ -82,6 +82,7 @@ static json_t *begin(const struct weft_simulate_result *result)
     weft_set_text(object, "transport", weft_transport_name(result->options.transport));
     weft_set_count(object, "events", result->sim.event_count);
     if (is_packet(result)) {
+        weft_set_text(object, "preset", result->options.dctcp.counts_acks ? "topoopt" : "plain");
         weft_set_count(object, "packet_bytes", result->options.packet_bytes);
         weft_set_count(object, "buffer_bytes", result->options.packet->buffer_bytes);
         weft_set_count(object, "mark_bytes", result->options.packet->mark_bytes);

@@ -208,6 +208,10 @@ bool weft_request_simulate(struct weft_simulate_result *result,
     if (!simulation_load_topology(&simulation, &asked) || !play(&simulation)) {
         return false;
     }
+    if (simulation.options.transport == WEFT_TRANSPORT_NDP && !asked.packets.port.trim) {
+        weft_request_note(environment, "ndp without {trim}: full ports drop what NDP cuts to its "
+                                       "header, and senders wait for timeouts");
+    }
     // The packets stand in this frame; the result keeps its own.
     struct weft_packet_options *packet =
         WEFT_NEW(environment->base.arena, struct weft_packet_options, 1);
