@@ -116,3 +116,24 @@ for words in "" "--switch 32x400G" "--radix 32"; do
 done
 try weft plan llama3-8b "$EXAMPLES/clusters/64x8-400g.yaml" --fabric dragonfly --switch 32x401G
 try weft plan llama3-8b "$EXAMPLES/clusters/64x8-400g.yaml" --switch 32x400G
+# What is said beside the figures: no uplinks to oversubscribe, and of Weft's own fabric that it has
+# no switches. Below 128 servers `ask` has that row by compare alone.
+ask --fabric leaf-spine --strategy tp=4,zero=1,micro=1 --oversubscription 2 --quiet >told
+grep -o 'CUDA_DEVICE_MAX_CONNECTIONS=1 torchrun' told
+grep -c fsdp told
+ask --fabric leaf-spine --strategy tp=1,zero=2,micro=1 --quiet >told
+grep -o -e '--use-megatron-fsdp --no-gradient-accumulation-fusion --ckpt-format [a-z_]*' told
+grep -c CUDA_DEVICE told
+weft compare llama3-8b "$EXAMPLES/clusters/16x8-200g.yaml" --fabrics leaf-spine --quiet |
+    grep '^Take'
+# The table of fabrics does not count the cluster's own switches, and says so.
+cat >switches.yaml <<'END'
+servers: 16
+degree: 4
+rate: 100Gbps
+accelerators: {per_server: 4, kind: A100, memory: 80GB}
+switches:
+  - {name: A, ports: 32, rate: 100Gbps, price: $20000}
+END
+weft fabrics switches.yaml | tail -1
+weft plan gpt3-1.3b switches.yaml --fabric leaf-spine --quiet | grep 'own prices'

@@ -155,3 +155,7 @@ printf 'system: c\nclaims: [{name: x\n' > claims/c.yaml
 try weft reproduce --claims claims --list 2>&1 | sed 's|/.*/top|TOP|'
 rm claims/*
 try weft reproduce --claims claims --list 2>&1 | sed 's|/.*/top|TOP|'
+# A word of names, and what names begin with.
+weft reproduce mltcp-fluid-fair --json | grep -c '"name": "mltcp-fluid-fair-[236]"'
+weft reproduce stragglar-8 --json | grep -c '"name": "stragglar-8-'
+try weft reproduce fig16

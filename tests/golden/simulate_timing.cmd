@@ -75,3 +75,5 @@ printf 'grid: {job: [[a.goal, b.goal]], fabric: leaf-spine, radix: 4, oversubscr
 weft sweep s.yaml | grep -o '"parameters":{[^}]*}'
 printf 'grid: {flows: alltoall:1kB, flow-records: [a.csv]}\n' > s.yaml
 try weft sweep s.yaml
+# NDP without its trimming.
+incast --transport ndp --buffer 33280B 2>&1 >/dev/null | grep -o 'ndp without.*'
