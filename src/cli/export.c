@@ -47,7 +47,7 @@ static const char doc[] =
     "  fbuf           the job's task graph with topology, routes and rings inside\n"
     "  chakra         the job as a Chakra trace: -o names a folder, or a prefix for\n"
     "                 PREFIX.<rank>.et and PREFIX.json, its process groups\n"
-    "  goal           the job as a GOAL schedule, if it has transfers and no collectives\n"
+    "  goal           the job as a GOAL schedule; collectives become the sends of rings\n"
     "  slurm-topology topology.yaml of Slurm 25.05: switches as a tree; servers that forward as\n"
     "                 blocks of near ones. A fabric may stand here instead of a plan, or a file\n"
     "                 that weft simulate --topology takes\n"

@@ -188,7 +188,29 @@ static bool export_fbuf(struct weft_export_result *result,
                            base->error);
 }
 
-// The trace is the job's; the plan has to be of this job.
+// The same, of as many servers as the plan has.
+static bool find_planned_job(const struct weft_taskgraph **graph,
+                             const struct weft_export_request *request,
+                             const struct weft_plan *plan,
+                             struct weft_request_environment *environment)
+{
+    if (!find_job(graph, request, plan, environment)) {
+        return false;
+    }
+    return (*graph)->server_count == plan->cluster.server_count ||
+           weft_fail(environment->base.error, WEFT_INPUT,
+                     "%s: the plan has %u servers, the task graph %u; name the job it is for",
+                     request->path, plan->cluster.server_count, (*graph)->server_count);
+}
+
+static void note_signals(uint32_t count, struct weft_request_environment *environment)
+{
+    if (count > 0) {
+        weft_request_note(environment, "%u dependencies between ranks became messages of one byte",
+                          count);
+    }
+}
+
 static bool export_chakra(struct weft_export_result *result,
                           const struct weft_export_request *request, const struct weft_plan *plan,
                           struct weft_request_environment *environment)
@@ -196,24 +218,64 @@ static bool export_chakra(struct weft_export_result *result,
     const struct weft_environment *base = &environment->base;
     const struct weft_taskgraph *graph = NULL;
     struct weft_chakra_files *trace = WEFT_NEW(base->arena, struct weft_chakra_files, 1);
-    if (!find_job(&graph, request, plan, environment)) {
+    if (!find_planned_job(&graph, request, plan, environment) ||
+        !weft_chakra_write(trace, graph, base->arena, base->scratch, base->error)) {
         return false;
     }
-    WEFT_ASSERT(graph != NULL);
-    if (graph->server_count != plan->cluster.server_count) {
-        return weft_fail(base->error, WEFT_INPUT,
-                         "%s: the plan has %u servers, the task graph %u; name the job it is for",
-                         request->path, plan->cluster.server_count, graph->server_count);
-    }
-    if (!weft_chakra_write(trace, graph, base->arena, base->scratch, base->error)) {
-        return false;
-    }
-    if (trace->signal_count > 0) {
-        weft_request_note(environment, "%u dependencies between ranks became messages of one byte",
-                          trace->signal_count);
-    }
+    note_signals(trace->signal_count, environment);
     result->trace = trace;
     return true;
+}
+
+// Whether a ring goes round one of the job's groups, each member once.
+static bool ring_fits(const struct weft_ring *ring, const struct weft_taskgraph *graph,
+                      struct weft_arena scratch)
+{
+    if (ring->group >= graph->group_count) {
+        return false;
+    }
+    const uint32_t *first = graph->group_first + ring->group;
+    bool *waited = WEFT_NEW(&scratch, bool, graph->server_count);
+    for (uint32_t m = first[0]; m < first[1]; m++) {
+        waited[graph->group_members[m]] = true;
+    }
+    bool fits = first[1] - first[0] == ring->member_count;
+    for (uint32_t m = 0; m < ring->member_count && fits; m++) {
+        fits = waited[ring->members[m]];
+        waited[ring->members[m]] = false;
+    }
+    return fits;
+}
+
+// Makes a task graph of sends alone: collectives run as the plan has chosen, all others as a ring
+// in the order of the plan's where it has one.
+static bool expand_rings(struct weft_taskgraph *sends, const struct weft_taskgraph *graph,
+                         const struct weft_plan *plan, const struct weft_environment *environment)
+{
+    uint32_t count = plan->collective_count + graph->group_count;
+    const struct weft_ring_set *rings = &plan->network.rings;
+    struct weft_collective_choice *choices =
+        WEFT_NEW(environment->arena, struct weft_collective_choice, (size_t)count + 1);
+    struct weft_collective_choice *as_ring = choices + plan->collective_count;
+    for (uint32_t c = 0; c < plan->collective_count; c++) {
+        choices[c] = plan->collectives[c];
+    }
+    for (uint32_t g = 0; g < graph->group_count; g++) {
+        as_ring[g] = (struct weft_collective_choice){.group = g,
+                                                     .size_max_bytes = UINT64_MAX,
+                                                     .algorithm = WEFT_ALGORITHM_RING,
+                                                     .chunk_factor = 1};
+    }
+    for (uint32_t r = 0; r < rings->ring_count; r++) {
+        if (!ring_fits(&rings->rings[r], graph, environment->scratch)) {
+            return weft_fail(environment->error, WEFT_INPUT,
+                             "ring %u goes round none of the job's groups; name the job that was "
+                             "planned",
+                             r);
+        }
+        as_ring[rings->rings[r].group].ring_order = true;
+    }
+    return weft_taskgraph_expand(sends, graph, choices, count, &plan->network, environment);
 }
 
 static bool export_goal(struct weft_export_result *result,
@@ -222,10 +284,27 @@ static bool export_goal(struct weft_export_result *result,
 {
     const struct weft_environment *base = &environment->base;
     const struct weft_taskgraph *graph = NULL;
+    struct weft_taskgraph sends;
     const char *text = NULL;
-    return find_job(&graph, request, plan, environment) &&
-           weft_goal_write(&text, graph, base->arena, base->scratch, base->error) &&
-           set_text(result, text);
+    uint32_t signal_count = 0;
+    if (!find_planned_job(&graph, request, plan, environment)) {
+        return false;
+    }
+    WEFT_ASSERT(graph != NULL);
+    if (!expand_rings(&sends, graph, plan, base)) {
+        return weft_wrap(base->error, "%s", request->path);
+    }
+    if (!weft_goal_write(&text, &signal_count, &sends, base->arena, base->scratch,
+                         base->error)) {
+        return false;
+    }
+    if (sends.task_count > graph->task_count) {
+        weft_request_note(environment,
+                          "GOAL has sends alone: collectives became those of their rings, step by "
+                          "step, one ring for each group");
+    }
+    note_signals(signal_count, environment);
+    return set_text(result, text);
 }
 
 // The AllReduce of all servers along the plan's rings.
@@ -373,6 +452,10 @@ static bool export_infragraph(struct weft_export_result *result,
     if (!weft_export_infragraph(&text, exported.fabric, exported.accelerators,
                                 &environment->base)) {
         return weft_wrap(environment->base.error, "%s", request->path);
+    }
+    if (weft_request_names_plan(request->path)) {
+        weft_request_note(environment,
+                          "an InfraGraph is links and rates; the plan's routes and rings stay out");
     }
     return set_text(result, text);
 }

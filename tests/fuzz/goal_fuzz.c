@@ -22,9 +22,10 @@ static void check_writing(const struct weft_taskgraph *graph, struct weft_arena 
                           struct weft_arena scratch)
 {
     const char *text = NULL;
+    uint32_t signals = 0;
     struct weft_goal_job again;
     struct weft_error error;
-    if (!weft_goal_write(&text, graph, arena, scratch, &error)) {
+    if (!weft_goal_write(&text, &signals, graph, arena, scratch, &error)) {
         WEFT_ASSERT(error.code == WEFT_UNSUPPORTED);
         return;
     }

@@ -105,6 +105,13 @@ weft export plan.json --format goal --job steps.goal -o again.goal 2> notes
 cat again.goal
 weft simulate again.goal --rate 100Gbps --latency 1us --json | grep -m 1 iteration_s
 weft export plan.json --format goal --job "$EXAMPLES/jobs/moe_16.fbuf" -o no.goal
+weft plan "$EXAMPLES/jobs/vgg16_16.fbuf" --degree 2 --rate 100Gbps --effort 1 -o vgg.json > log 2>&1
+weft plan "$EXAMPLES/jobs/gpt_16.fbuf" --degree 2 --rate 100Gbps --effort 1 -o gpt.json > log 2>&1
+weft export gpt.json --format goal --job "$EXAMPLES/jobs/vgg16_16.fbuf" -o no.goal
+weft export vgg.json --format goal --job "$EXAMPLES/jobs/vgg16_16.fbuf" -o vgg.goal
+for job in "$EXAMPLES/jobs/vgg16_16.fbuf" vgg.goal; do
+    weft simulate "$job" --rate 200Gbps --latency 1us --json | grep -m 1 iteration_s
+done
 sed 's/from 0 tag 7/from 0 tag 8/' steps.goal > bad.goal
 try weft simulate bad.goal --rate 100Gbps
 sed 's/recv 5.*/append 500000b to priority_list allowed 0 ct 1 tag 7/' steps.goal > bad.goal

@@ -77,6 +77,29 @@ def check_goal(weft):
     print(f"goal: txt2bin reads it{', LogGOPSim plays it' if player else ''}")
 
 
+def check_goal_rings(weft, examples):
+    """A job's AllReduces become sends: the schedule takes the job's time again in Weft, and in
+    LogGOPSim, which sends whole messages one behind the other at a port, no less and at most twice
+    as much."""
+    job = os.path.join(examples, "jobs", "dlrm_16.fbuf")
+    run([weft, "plan", job, "--degree", "4", "--rate", "8Gbps", "--effort", "1", "-o", "d.json"])
+    run([weft, "export", "d.json", "--format", "goal", "--job", job, "-o", "d.goal"])
+    ends = [float(re.search(r'"iteration_s": ([^,]+)', run(
+        [weft, "simulate", name, "--rate", "8Gbps", "--latency", "1us", "--json"]).stdout).group(1))
+        for name in (job, "d.goal")]
+    assert abs(ends[1] / ends[0] - 1) < 0.001, ends
+    txt2bin, player = peer("txt2bin"), peer("LogGOPSim")
+    if not txt2bin:
+        return
+    run([txt2bin, "-i", "d.goal", "-o", "d.bin"])
+    if player:
+        told = run([player, "-f", "d.bin", "-b", "-L", "1000", "-o", "0", "-g", "0", "-G", "1",
+                    "-S", "100000000", "-O", "0"]).stdout
+        end_s = max(int(end) for end in re.findall(r"at host \d+: (\d+)", told)) * 1e-9
+        assert 1 < end_s / ends[0] < 2, (end_s, ends)
+        print(f"goal: the rings of a DLRM take {end_s:.3f} s in LogGOPSim, {ends[1]:.3f} s in Weft")
+
+
 def check_strict(weft, examples):
     simulator = peer("htsim_tcp_flat")
     for name, options in EXAMPLES.items():
@@ -148,6 +171,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         check_goal(weft)
+        check_goal_rings(weft, examples)
         check_strict(weft, examples)
         check_prometheus(weft)
         check_graphs(weft)

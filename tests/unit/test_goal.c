@@ -352,12 +352,13 @@ static void what_is_written_takes_as_long(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct weft_error error;
         const char *written = NULL;
+        uint32_t signals = 0;
         const char *again = NULL;
         struct weft_goal_job job = need_job(texts[i]);
-        assert_true(weft_goal_write(&written, &job.graph, &arena, scratch_kept, &error));
+        assert_true(weft_goal_write(&written, &signals, &job.graph, &arena, scratch_kept, &error));
         struct weft_goal_job other = need_job(written);
         assert_true(play(&job.graph, NULL) == play(&other.graph, NULL));
-        assert_true(weft_goal_write(&again, &job.graph, &arena, scratch_kept, &error));
+        assert_true(weft_goal_write(&again, &signals, &job.graph, &arena, scratch_kept, &error));
         assert_string_equal(written, again);
     }
 }
@@ -378,6 +379,7 @@ static void dependencies_between_servers_are_messages(void **state)
     };
     struct weft_taskgraph graph;
     struct weft_error error;
+    uint32_t signals = 0;
     const char *written = NULL;
     assert_true(weft_taskgraph_build(&graph,
                                      &(struct weft_taskgraph_draft){.server_count = 2,
@@ -386,7 +388,7 @@ static void dependencies_between_servers_are_messages(void **state)
                                                                     .task_count = 2,
                                                                     .tasks = tasks},
                                      &arena, scratch_kept, &error));
-    assert_true(weft_goal_write(&written, &graph, &arena, scratch_kept, &error));
+    assert_true(weft_goal_write(&written, &signals, &graph, &arena, scratch_kept, &error));
     assert_true(play_text(written) == 12000 + message_ps(1));
     const struct weft_task sum = {
         .kind = WEFT_TASK_ALLREDUCE, .size_bytes = 8, .members = servers, .member_count = 2};
@@ -397,7 +399,7 @@ static void dependencies_between_servers_are_messages(void **state)
                                                                     .task_count = 1,
                                                                     .tasks = &sum},
                                      &arena, scratch_kept, &error));
-    assert_false(weft_goal_write(&written, &graph, &arena, scratch_kept, &error));
+    assert_false(weft_goal_write(&written, &signals, &graph, &arena, scratch_kept, &error));
     assert_int_equal(error.code, WEFT_UNSUPPORTED);
 }
 

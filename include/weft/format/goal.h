@@ -18,10 +18,11 @@ bool weft_goal_read(struct weft_goal *goal, const char *data, size_t length,
 bool weft_goal_load(struct weft_goal *goal, const char *path, struct weft_arena *arena,
                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // A task graph as GOAL text: a rank for each server, a CPU for each of its devices, a message of
-// one byte for each dependency between servers that no transfer carries. Runtimes are rounded to
-// ns. Fails with UNSUPPORTED where there are collectives, more than 256 devices in a server, or
-// tasks that need some of their predecessors only. O(tasks + edges).
-bool weft_goal_write(const char **text, const struct weft_taskgraph *graph,
+// one byte for each dependency between servers that no transfer carries, which are counted.
+// Runtimes are rounded to ns. Fails with UNSUPPORTED where collectives send
+// (weft_taskgraph_expand makes them transfers), a server has more than 255 devices, or tasks need
+// some of their predecessors only. O(tasks + edges).
+bool weft_goal_write(const char **text, uint32_t *signal_count, const struct weft_taskgraph *graph,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
 

@@ -40,13 +40,20 @@ struct signal {
 struct writing {
     const struct weft_taskgraph *graph;
     uint32_t *cpu;    // of each device, among its server's
-    uint32_t *cpus;   // devices of each server
+    uint32_t *cpus;   // taken of each server: CPU 0 and one for each device
     uint32_t *server; // of each task: where it starts
     struct statement *statements;
     uint64_t statement_count;
     struct signal *signals;
     uint32_t signal_count;
 };
+
+// Whether a task is a collective that sends; without, it takes its time inside the servers alone.
+static bool is_sent(const struct weft_taskgraph *graph, uint32_t task)
+{
+    return weft_task_is_collective(graph, task) && graph->size_bytes[task] > 0 &&
+           weft_task_member_count(graph, task) > 1;
+}
 
 static bool check_graph(const struct writing *writing, struct weft_error *error)
 {
@@ -56,17 +63,15 @@ static bool check_graph(const struct writing *writing, struct weft_error *error)
                          "some tasks wait for some of those before them only; GOAL cannot say it");
     }
     for (uint32_t t = 0; t < graph->task_count; t++) {
-        if (weft_task_is_collective(graph, t)) {
-            return weft_fail(error, WEFT_UNSUPPORTED,
-                             "task %u is an %s; GOAL has messages only: export it as chakra", t,
+        if (is_sent(graph, t)) {
+            return weft_fail(error, WEFT_UNSUPPORTED, "task %u is an %s; GOAL has messages only", t,
                              weft_task_facts[graph->kind[t]].name);
         }
     }
     for (uint32_t s = 0; s < graph->server_count; s++) {
-        // One more CPU joins what has no device.
-        if (writing->cpus[s] >= CPUS_MAX) {
+        if (writing->cpus[s] > CPUS_MAX) {
             return weft_fail(error, WEFT_UNSUPPORTED, "server %u has %u devices; GOAL has %u", s,
-                             writing->cpus[s], CPUS_MAX - 1);
+                             writing->cpus[s] - 1, CPUS_MAX - 1);
         }
     }
     return true;
@@ -77,6 +82,9 @@ static void number_cpus(struct writing *writing, struct weft_arena *scratch)
     const struct weft_taskgraph *graph = writing->graph;
     writing->cpu = WEFT_NEW_RAW(scratch, uint32_t, graph->device_count);
     writing->cpus = WEFT_NEW(scratch, uint32_t, graph->server_count);
+    for (uint32_t s = 0; s < graph->server_count; s++) {
+        writing->cpus[s] = 1;
+    }
     for (uint32_t d = 0; d < graph->device_count; d++) {
         writing->cpu[d] = writing->cpus[graph->device_server[d]]++;
     }
@@ -158,6 +166,23 @@ static void add_task(struct writing *writing, uint32_t t)
     }
 }
 
+// Joins stand on CPU 0 with all messages: on a device's CPU a message would wait for what the
+// device computes, and LogGOPSim wants both its ends on CPUs of one number. Collectives take a CPU
+// for each group as far as there are any, so that two groups spend their time inside the servers
+// side by side.
+static uint32_t cpu_of(const struct writing *writing, uint32_t rank, uint32_t task)
+{
+    const struct weft_taskgraph *graph = writing->graph;
+    uint32_t device = graph->device[task];
+    uint32_t taken = writing->cpus[rank];
+    if (device != WEFT_NONE) {
+        return writing->cpu[device];
+    }
+    return weft_task_is_collective(graph, task) && taken < CPUS_MAX
+               ? taken + graph->group[task] % (CPUS_MAX - taken)
+               : 0;
+}
+
 static void write_op(struct weft_text *text, const struct writing *writing,
                      const struct statement *statement)
 {
@@ -174,10 +199,8 @@ static void write_op(struct weft_text *text, const struct writing *writing,
                       receive ? from : to, signal ? graph->task_count + number : number);
         return;
     }
-    uint32_t device = graph->device[number];
-    uint32_t cpu = device != WEFT_NONE ? writing->cpu[device] : writing->cpus[statement->rank];
-    uint64_t runtime_ps = device != WEFT_NONE ? graph->runtime_ps[number] : 0;
-    weft_text_add(text, "calc %" PRIu64 " cpu %u\n", (runtime_ps + 500) / 1000, cpu);
+    weft_text_add(text, "calc %" PRIu64 " cpu %u\n", (graph->runtime_ps[number] + 500) / 1000,
+                  cpu_of(writing, statement->rank, number));
 }
 
 // Statements by rank: first what it does, then what waits for what, each in the order in which they
@@ -200,7 +223,7 @@ static const struct statement *sort_statements(const struct writing *writing, ui
     return sorted; // first[2 r + 1] is now where rank r ends
 }
 
-bool weft_goal_write(const char **text, const struct weft_taskgraph *graph,
+bool weft_goal_write(const char **text, uint32_t *signal_count, const struct weft_taskgraph *graph,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
     struct writing writing = {.graph = graph};
@@ -239,5 +262,6 @@ bool weft_goal_write(const char **text, const struct weft_taskgraph *graph,
         weft_text_add(&out, "}\n");
     }
     *text = out.data;
+    *signal_count = writing.signal_count;
     return true;
 }
