@@ -155,6 +155,8 @@ struct weft_fabric_specification {
 bool weft_fabric_specification_parse(struct weft_fabric_specification *specification,
                                      const char *text, struct weft_arena *arena,
                                      struct weft_error *error) WEFT_MUST_USE;
+// Whether it names a reference fabric; its sides are not looked at.
+bool weft_fabric_specification_known(const char *text, struct weft_error *error) WEFT_MUST_USE;
 // "16x8", "4x4x4", "12": up to three counts of at least 1; the rest is 0. False: something else.
 bool weft_parse_sides(uint32_t sides[3], const char *text) WEFT_MUST_USE;
 
@@ -208,6 +210,11 @@ struct weft_topology_file;
 bool weft_request_topology_file(struct weft_topology_file *topology, const char *path,
                                 const struct weft_request_hardware *hardware, bool rated,
                                 struct weft_request_environment *environment) WEFT_MUST_USE;
+// Its fabric and routes, which divide a transfer over equal paths if {balance} says so.
+bool weft_request_topology_build(struct weft_network *network,
+                                 const struct weft_topology_file *topology,
+                                 const struct weft_request_hardware *hardware, const char *path,
+                                 const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- searches ----
 

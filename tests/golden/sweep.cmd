@@ -40,7 +40,7 @@ cat > some.yaml <<'Y'
 common: {rate: 100Gbps}
 scenarios:
   - {flows: alltoall:10kB, servers: 4}
-  - {flows: alltoall:10kB, fabric: moebius, servers: 4}
+  - {flows: alltoall:10kB, fabric: ring:3, servers: 4}
   - {job: none.fbuf}
 Y
 try weft sweep some.yaml -o some.jsonl
@@ -49,6 +49,16 @@ touch none.fbuf
 try weft sweep some.yaml -o some.jsonl
 tail -n 1 some.jsonl | keyless
 try weft sweep --merge some.jsonl --csv
+echo '# what failed and is asked for no more is forgotten, what ran is not'
+sed -i 's/ring:3/ring:4/' some.yaml
+try weft sweep some.yaml -o some.jsonl
+keyless < some.jsonl | cut -c -100
+sed 's/10kB, servers/20kB, servers/' some.yaml > other.yaml
+try weft sweep other.yaml -o some.jsonl
+echo '# a fabric that there is not is said before anything runs'
+sed 's/ring:4/moebius/' some.yaml > none.yaml
+try weft sweep none.yaml -o none.jsonl
+ls none.jsonl
 echo '# plans'
 cat > plans.yaml <<Y
 verb: plan

@@ -142,6 +142,11 @@ weft export fat-tree:16 --rate 400Gbps --format infragraph -o tree.yaml
 head -n 46 tree.yaml
 played permutation:1MB:1 --topology tree.yaml
 played permutation:1MB:1 --fabric fat-tree:16 --rate 400Gbps --servers 16 --balance hash
+# Transfers divide over equal paths where that is asked for.
+weft simulate permutation:1MB:1 --topology tree.yaml | head -n 1
+weft simulate permutation:1MB:1 --topology tree.yaml --balance even | head -n 3
+weft simulate permutation:1MB:1 --fabric fat-tree:16 --servers 16 --rate 400Gbps | head -n 3
+try weft simulate permutation:1MB:1 --topology tree.yaml --balance even --engine packet
 try weft export fat-tree:16 --format infragraph
 cat > slices.yaml <<'END'
 devices:

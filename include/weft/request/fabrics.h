@@ -11,8 +11,8 @@ WEFT_API_BEGIN
 
 struct weft_fabrics_request {
     struct weft_request_hardware hardware;
-    // A name, or "all": fabrics are counted as they are bought (weft_fabric_buy), in switches.
-    // NULL: all are counted in ports, without bills.
+    // Names with commas, or "all": fabrics are counted as they are bought (weft_fabric_buy), in
+    // switches. NULL: all are counted in ports, without bills.
     const char *fabric;
     // With a fabric alone; {switch}, {rack-servers}, {row-racks}, {oversubscription}.
     struct weft_bill_options purchase;
@@ -47,7 +47,7 @@ struct weft_fabrics_result {
 // The hops of the last row are the Moore bound, which no direct fabric can be below. Fails as
 // weft_request_cluster does; a fabric that the cluster cannot carry is a row with its reason, but
 // where it is the one {fabric}: then that is the failure. Fails with USAGE where what is of bills
-// is said without {fabric}, or {cabling} of "all".
+// is said without {fabric}, or {cabling} of several.
 bool weft_request_fabrics(struct weft_fabrics_result *result,
                           const struct weft_fabrics_request *request,
                           struct weft_request_environment *environment) WEFT_MUST_USE;

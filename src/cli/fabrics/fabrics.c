@@ -89,9 +89,15 @@ static void print(struct cli *cli, const struct weft_fabrics_result *result)
     }
     cli_table(cli, columns, COLUMNS, cells, count);
     const char *gap = "\n";
+    if (cluster->degree > 1) {
+        cli_say(cli, "\nideal to cost-equivalent: a server's ports are one NIC of all their rate; "
+                     "clos is the Fat-tree of single ports\n");
+        gap = "";
+    }
     if (cluster->switches.model_count > 0) {
-        cli_say(cli, "\nPorts at the price book's prices; the cluster's switches are on the bills: "
-                     "--fabric all\n");
+        cli_say(cli, "%sPorts at the price book's prices; the cluster's switches are on the bills: "
+                     "--fabric all\n",
+                gap);
         gap = "";
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -105,7 +111,7 @@ static void print(struct cli *cli, const struct weft_fabrics_result *result)
 enum { FABRIC = 256, SWITCH, OVERSUBSCRIPTION, RACK_SERVERS, ROW_RACKS, CABLING };
 
 static const struct argp_option options[] = {
-    {"fabric", FABRIC, "NAME", 0, "the bill of material of this fabric, or of all", 0},
+    {"fabric", FABRIC, "NAMES", 0, "the bills of material of these fabrics, or of all", 0},
     {"switch", SWITCH, "MODEL", 0, "build it from this switch: 64x400G, or one of the cluster file",
      0},
     {"oversubscription", OVERSUBSCRIPTION, "X", 0, "X : 1 at the switches of servers (1)", 0},

@@ -14,7 +14,6 @@ enum {
     KEY_THREADS,
     KEY_QUIET,
     KEY_PROGRESS,
-    KEY_HELP,
     KEY_VERSION,
 };
 
@@ -28,7 +27,7 @@ static const struct argp_option options[] = {
     {"quiet", KEY_QUIET, NULL, 0, "show no progress on the terminal", 0},
     {"progress", KEY_PROGRESS, "TIME", OPTION_ARG_OPTIONAL,
      "say how far the run is also where stderr is no terminal, a line every TIME (10s)", 0},
-    {"help", KEY_HELP, NULL, 0, "print this help", 0},
+    {"help", 'h', NULL, 0, "print this help", 0},
     {"version", KEY_VERSION, NULL, 0, "print the version", 0},
     {0},
 };
@@ -83,7 +82,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct cli *cli = state->input;
     switch (key) {
-    case KEY_HELP:
+    case 'h':
         return end_parsing(state, &cli->wanted.help);
     case KEY_VERSION:
         return end_parsing(state, &cli->wanted.version);

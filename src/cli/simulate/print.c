@@ -25,8 +25,9 @@ static void print_headline(struct cli *cli, const struct weft_simulate_result *r
     const struct weft_fabric *fabric = &result->network->fabric;
     const struct weft_fabric_reference *reference =
         weft_fabric_reference_named(result->fabric, NULL);
-    bool hashed =
-        reference != NULL && reference->has_paths && result->cluster.balance == WEFT_BALANCE_HASH;
+    bool chooses =
+        reference != NULL ? reference->has_paths : strcmp(result->fabric, "topology") == 0;
+    bool hashed = chooses && result->cluster.balance == WEFT_BALANCE_HASH;
     char unit[WEFT_UNIT_TEXT];
     cli_say(cli, "%s: ", result->fabric);
     if (result->accelerators > 1) {

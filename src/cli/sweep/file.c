@@ -200,12 +200,13 @@ static bool next_line(struct sweep_line *line, bool *more, struct reading *readi
     return true;
 }
 
-// Takes one line that was found; a failed scenario runs again.
+// Takes one line that was found. A failed scenario runs again, and where it is none any more, its
+// line held no result.
 static bool take_line(struct sweep *sweep, struct sweep_line *line, const struct reading *reading)
 {
     struct cli *cli = sweep->cli;
     uint32_t found = sweep_find(sweep, line->key);
-    if (found == WEFT_NONE && sweep->prunes) {
+    if (found == WEFT_NONE && (sweep->prunes || line->failed)) {
         return true;
     }
     if (found == WEFT_NONE) {

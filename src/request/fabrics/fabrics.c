@@ -102,14 +102,43 @@ static bool try_row(struct weft_fabrics_row *row, const struct weft_fabric_refer
     return true;
 }
 
-// The rows of one fabric, or of all.
+// The fabrics that {fabric} lists, or all.
+static bool list_references(const struct weft_fabric_reference **listed, uint32_t *count,
+                            const char *text, const struct weft_environment *environment)
+{
+    const char *const *words = NULL;
+    *listed = weft_fabric_references(count);
+    if (strcmp(text, "all") == 0) {
+        return true;
+    }
+    if (!weft_split_list(&words, count, text, environment->arena, environment->error)) {
+        return weft_wrap(environment->error, "{fabric}");
+    }
+    struct weft_fabric_reference *named =
+        WEFT_NEW(environment->arena, struct weft_fabric_reference, *count);
+    for (uint32_t i = 0; i < *count; i++) {
+        const struct weft_fabric_reference *found =
+            weft_fabric_reference_named(words[i], environment->error);
+        if (found == NULL) {
+            return weft_wrap(environment->error, "{fabric}");
+        }
+        named[i] = *found;
+    }
+    *listed = named;
+    return true;
+}
+
+// The rows of one fabric, or of several, of which some may be refused.
 static bool buy_rows(struct weft_fabrics_result *result, const struct weft_fabrics_request *request,
                      const struct weft_environment *environment)
 {
     uint32_t count = 0;
-    const struct weft_fabric_reference *references = weft_fabric_references(&count);
-    struct weft_fabrics_row *rows = WEFT_NEW(environment->arena, struct weft_fabrics_row, count);
+    const struct weft_fabric_reference *references = NULL;
     const struct weft_switch_model *model = NULL;
+    if (!list_references(&references, &count, request->fabric, environment)) {
+        return false;
+    }
+    struct weft_fabrics_row *rows = WEFT_NEW(environment->arena, struct weft_fabrics_row, count);
     const char *switch_name = request->purchase.switch_name;
     if (switch_name != NULL &&
         !weft_cluster_find_switch(&model, &result->cluster, switch_name, environment->error)) {
@@ -117,10 +146,9 @@ static bool buy_rows(struct weft_fabrics_result *result, const struct weft_fabri
     }
     result->bills = true;
     result->rows = rows;
-    if (strcmp(request->fabric, "all") != 0) {
-        const struct weft_fabric_reference one = {.name = request->fabric, .summary = NULL};
+    if (count == 1) {
         result->row_count = 1;
-        return buy_row(&rows[0], &one, &result->cluster, request, environment) ||
+        return buy_row(&rows[0], &references[0], &result->cluster, request, environment) ||
                weft_wrap(environment->error, "{fabric}");
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -150,7 +178,8 @@ static bool check_purchase(const struct weft_fabrics_request *request, struct we
     if (request->fabric == NULL) {
         return weft_refuse_stated(of_bills, error, "is of a bill; write {fabric=leaf-spine}, too");
     }
-    if (request->cabling && strcmp(request->fabric, "all") == 0) {
+    if (request->cabling &&
+        (strcmp(request->fabric, "all") == 0 || strchr(request->fabric, ',') != NULL)) {
         return weft_fail(error, WEFT_USAGE, "{cabling} is of one fabric; name it by {fabric}");
     }
     return true;

@@ -8,6 +8,7 @@
 #include "weft/request.h"
 #include "weft/request/parameter.h"
 
+#include <stdio.h>
 #include <string.h>
 
 bool weft_parse_sides(uint32_t sides[3], const char *text)
@@ -35,6 +36,14 @@ bool weft_parse_sides(uint32_t sides[3], const char *text)
         text++;
     }
     return false;
+}
+
+bool weft_fabric_specification_known(const char *text, struct weft_error *error)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(text, ":"), text);
+    return strcmp(name, "torus") == 0 || weft_fabric_reference_named(name, error) != NULL ||
+           weft_wrap(error, "{fabric}");
 }
 
 bool weft_fabric_specification_parse(struct weft_fabric_specification *specification,
@@ -290,8 +299,7 @@ static bool load_network(const struct weft_network **network,
         struct weft_network *built = WEFT_NEW(base->arena, struct weft_network, 1);
         *network = built;
         return weft_request_topology_file(&topology, path, request->hardware, true, environment) &&
-               (weft_topology_file_build(built, &topology, base) ||
-                weft_wrap(base->error, "%s", path));
+               weft_request_topology_build(built, &topology, request->hardware, path, base);
     }
     struct weft_plan *plan = WEFT_NEW(base->arena, struct weft_plan, 1);
     *network = &plan->network;

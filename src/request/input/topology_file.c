@@ -26,9 +26,13 @@ static bool check_rates(const struct weft_topology_file *topology, const char *p
         {hardware->cluster_path != NULL, "cluster"},
         {hardware->degree != 0, "degree"},
         {hardware->host_given, "host-rate"},
-        {hardware->balance_given, "balance"},
         {NULL},
     };
+    if (hardware->balance_given && (tiers || topology->accelerators > 1)) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{balance}: transfers in %s keep to one path each, by hash; leave it out",
+                         path);
+    }
     return weft_refuse_stated(rows, error, "is what %s brings itself; leave it out", path);
 }
 
@@ -68,5 +72,19 @@ bool weft_request_topology_file(struct weft_topology_file *topology, const char 
     double rate_Bps = hardware->rate_given ? hardware->rate_Bps : 1;
     weft_topology_file_fill(topology, rate_Bps,
                             hardware->latency_given ? hardware->latency_ps : LATENCY_DEFAULT_PS);
+    return true;
+}
+
+bool weft_request_topology_build(struct weft_network *network,
+                                 const struct weft_topology_file *topology,
+                                 const struct weft_request_hardware *hardware, const char *path,
+                                 const struct weft_environment *environment)
+{
+    if (!weft_topology_file_build(network, topology, environment)) {
+        return weft_wrap(environment->error, "%s", path);
+    }
+    if (hardware->balance_given && hardware->balance == WEFT_BALANCE_EVEN) {
+        network->routes.spread = WEFT_SPREAD_SPLIT;
+    }
     return true;
 }

@@ -58,7 +58,21 @@ static void describe_cluster(struct simulation *simulation, uint32_t accelerator
         .degree = ports > 0 ? ports : 1,
         .rate_Bps = accelerators < 2 && ports > 0 ? rate_Bps / ports : rate_Bps,
         .latency_ps = latency_ps,
+        .balance = simulation->network->routes.spread == WEFT_SPREAD_SPLIT ? WEFT_BALANCE_EVEN
+                                                                           : WEFT_BALANCE_HASH,
     };
+}
+
+// Whether the engine can divide transfers as the balance says.
+static bool check_balance(const struct simulation *simulation)
+{
+    const struct weft_request_hardware *hardware = &simulation->request->hardware;
+    bool states = hardware->balance_given || simulation->request->scale_up.accelerators < 2;
+    return !weft_request_plays_packets(&simulation->request->packets) || !states ||
+           simulation->cluster.balance == WEFT_BALANCE_HASH ||
+           weft_fail(simulation->environment->base.error, WEFT_USAGE,
+                     "{balance=even} divides a fluid; packets are divided by {spray=16}, with "
+                     "{balance=hash}");
 }
 
 // Builds the fabric of {topology}, without the cables that a matrix breaks.
@@ -81,11 +95,12 @@ static bool build_topology(struct simulation *simulation, uint32_t server_count)
                              "the matrix breaks cables of a Fat-tree by its tiers; %s is %s", path,
                              weft_file_kind_name(topology->kind));
         }
-        if (!weft_topology_file_build(simulation->network, topology, base)) {
-            return weft_wrap(base->error, "%s", path);
+        if (!weft_request_topology_build(simulation->network, topology,
+                                         &simulation->request->hardware, path, base)) {
+            return false;
         }
         describe_cluster(simulation, topology->accelerators);
-        return true;
+        return check_balance(simulation);
     }
     struct weft_tiers tiers = topology->tiers;
     // A buffer that is asked for wins over what the file says of ports.
@@ -100,18 +115,6 @@ static bool build_topology(struct simulation *simulation, uint32_t server_count)
     }
     describe_cluster(simulation, 1);
     return true;
-}
-
-// Whether the engine can divide transfers as the balance says.
-static bool check_balance(const struct simulation *simulation)
-{
-    const struct weft_request_hardware *hardware = &simulation->request->hardware;
-    bool states = hardware->balance_given || simulation->request->scale_up.accelerators < 2;
-    return !weft_request_plays_packets(&simulation->request->packets) || !states ||
-           simulation->cluster.balance == WEFT_BALANCE_HASH ||
-           weft_fail(simulation->environment->base.error, WEFT_USAGE,
-                     "{balance=even} divides a fluid; packets are divided by {spray=16}, with "
-                     "{balance=hash}");
 }
 
 // Packets of a server with several NICs leave by all of them, as those of a library's channels do,

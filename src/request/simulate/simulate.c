@@ -18,10 +18,13 @@ static const int blanks_max = 4096;
 bool weft_request_simulate_check(const struct weft_simulate_request *request,
                                  struct weft_error *error)
 {
-    return request->load_count > 0 || request->plan_path != NULL ||
-           weft_fail(error, WEFT_USAGE,
-                     "what is played? write weft simulate JOB CLUSTER.yaml, or allreduce:100MB "
-                     "CLUSTER.yaml");
+    if (request->load_count == 0 && request->plan_path == NULL) {
+        return weft_fail(error, WEFT_USAGE,
+                         "what is played? write weft simulate JOB CLUSTER.yaml, or allreduce:100MB "
+                         "CLUSTER.yaml");
+    }
+    return request->fabric == NULL || strcmp(request->fabric, "file") == 0 ||
+           weft_fabric_specification_known(request->fabric, error);
 }
 
 // Whether a load is a JSON document. Where its name says so but its text does not, the reader of
