@@ -35,6 +35,7 @@ claims:
     published: 0.08
     unit: s
     source: a paper
+    own: yes
     goal: at least
     commands:
       - weft simulate {work}/jobs.json --sharing fair --iterations 4
@@ -106,10 +107,11 @@ run() {
     echo "= $code"
 }
 try weft reproduce --claims claims --list
-weft reproduce --claims claims --list --json | sed -n 1,30p
+weft reproduce --claims claims --list --json | sed -n 1,32p
 run met
 run short --json
 run steps lists
+run steps
 run --all --threads 2
 WEFT_SHARED=../nowhere run away
 run met short -o results

@@ -122,9 +122,9 @@ def check_small(weft, examples):
         "source": "source", "forward FLOP/s": lambda row: row["forward_flops_per_s"] or None,
         "backward FLOP/s": lambda row: row["backward_flops_per_s"] or None})
     check(weft, ["reproduce", "--list"], lambda told: told["claims"], {
-        "claim": "name", "published": "published", "unit": "unit", "goal": None,
+        "claim": "name", "reference": "published", "unit": "unit", "goal": None,
         "cost (s)": lambda row: row["cost_s"] or None,
-        "short": lambda row: "yes" if row["short"] else "", "what": "claim"})
+        "short": lambda row: "yes" if row["short"] else "", "needs": None, "what": "claim"})
 
 
 def check_runs(weft, examples):

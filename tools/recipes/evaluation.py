@@ -88,7 +88,7 @@ table("shared-cluster", "docs/scheduler.md", "long", "", "tools/shared_cluster b
 
 
 @table("reproduce", "docs/reproduce.md", "long",
-       "claim | published | ours | verdict | CPU s | command | source",
+       "claim | reference | ours | verdict | CPU s | command | source",
        "weft reproduce --all -o FOLDER", maker=("tools/reproduce", "--all"))
 def reproduce(tool):
     """For a test: claims that take at most half a minute and are no measurements of this machine.

@@ -48,6 +48,7 @@ struct weft_claim_published {
     double half_digit; // half of its last digit: what rounds to it is equal to it
     const char *unit;
     const char *source;
+    bool own; // measured or derived for Weft and published nowhere
 };
 struct weft_claim_runs {
     uint32_t command_count; // at least 1; played in order

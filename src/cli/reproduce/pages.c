@@ -65,7 +65,7 @@ static const char *make_table(const struct reproduce *reproduce, struct weft_are
 {
     struct weft_text text;
     weft_text_init(&text, arena);
-    weft_text_add(&text, "| claim | published | ours | verdict | CPU s | command | source |\n");
+    weft_text_add(&text, "| claim | reference | ours | verdict | CPU s | command | source |\n");
     weft_text_add(&text, "|---|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < reproduce->claim_count; i++) {
         add_row(&text, &reproduce->claims[i], &reproduce->outcomes[i], &scratch);

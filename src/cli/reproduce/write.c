@@ -27,6 +27,26 @@ static struct weft_table_cell figure_cell(double figure, struct weft_arena *aren
     return weft_cell_figure(text, "", figure);
 }
 
+// What ours is held against; a star: it is of Weft's makers, too.
+static struct weft_table_cell reference_cell(const struct weft_claim_published *published,
+                                             struct weft_arena *arena)
+{
+    struct weft_table_cell cell = figure_cell(published->value, arena);
+    cell.text = published->own ? weft_arena_format(arena, "%s*", cell.text) : cell.text;
+    return cell;
+}
+
+static void explain_star(struct reproduce *reproduce)
+{
+    bool own = false;
+    for (uint32_t i = 0; i < reproduce->claim_count; i++) {
+        own = own || reproduce->claims[i].published.own;
+    }
+    if (own && reproduce->cli->form == CLI_TEXT) {
+        cli_say(reproduce->cli, "* measured or derived for Weft, published nowhere\n");
+    }
+}
+
 // Seconds of a core, or "-" where they were never measured.
 static struct weft_table_cell cost_cell(double seconds, struct weft_arena *arena)
 {
@@ -38,9 +58,9 @@ static struct weft_table_cell cost_cell(double seconds, struct weft_arena *arena
 static void print_claims(struct reproduce *reproduce)
 {
     static const struct weft_table_column columns[] = {
-        {"claim", WEFT_ALIGN_LEFT}, {"published", WEFT_ALIGN_RIGHT}, {"unit", WEFT_ALIGN_LEFT},
+        {"claim", WEFT_ALIGN_LEFT}, {"reference", WEFT_ALIGN_RIGHT}, {"unit", WEFT_ALIGN_LEFT},
         {"goal", WEFT_ALIGN_LEFT},  {"cost", WEFT_ALIGN_RIGHT},      {"short", WEFT_ALIGN_LEFT},
-        {"what", WEFT_ALIGN_LEFT},
+        {"needs", WEFT_ALIGN_LEFT}, {"what", WEFT_ALIGN_LEFT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     struct weft_arena *arena = &reproduce->cli->arena;
@@ -50,20 +70,22 @@ static void print_claims(struct reproduce *reproduce)
         const struct weft_claim *claim = &reproduce->claims[i];
         struct weft_table_cell *row = cells + (size_t)i * COLUMNS;
         row[0].text = claim->name;
-        row[1] = figure_cell(claim->published.value, arena);
+        row[1] = reference_cell(&claim->published, arena);
         row[2].text = claim->published.unit;
         row[3].text = claim->not_comparable != NULL ? "not comparable" : claim->goal_text;
         row[4] = cost_cell(claim->cost_s, arena);
         row[5].text = claim->brief ? "yes" : "";
-        row[6].text = claim->sentence;
+        row[6].text = claim->runs.need_count > 0 ? claim->runs.needs[0] : "";
+        row[7].text = claim->sentence;
     }
     cli_table(reproduce->cli, columns, COLUMNS, cells, reproduce->claim_count);
+    explain_star(reproduce);
 }
 
 static void print_table(struct reproduce *reproduce)
 {
     static const struct weft_table_column columns[] = {
-        {"claim", WEFT_ALIGN_LEFT}, {"published", WEFT_ALIGN_RIGHT}, {"ours", WEFT_ALIGN_RIGHT},
+        {"claim", WEFT_ALIGN_LEFT}, {"reference", WEFT_ALIGN_RIGHT}, {"ours", WEFT_ALIGN_RIGHT},
         {"unit", WEFT_ALIGN_LEFT},  {"goal", WEFT_ALIGN_LEFT},       {"verdict", WEFT_ALIGN_LEFT},
         {"CPU", WEFT_ALIGN_RIGHT},
     };
@@ -76,7 +98,7 @@ static void print_table(struct reproduce *reproduce)
         const struct reproduce_outcome *outcome = &reproduce->outcomes[i];
         struct weft_table_cell *row = cells + (size_t)i * COLUMNS;
         row[0].text = claim->name;
-        row[1] = figure_cell(claim->published.value, arena);
+        row[1] = reference_cell(&claim->published, arena);
         row[2] = figure_cell(outcome->ours, arena);
         row[3].text = claim->published.unit;
         row[4].text = claim->not_comparable != NULL ? "" : claim->goal_text;
@@ -84,6 +106,7 @@ static void print_table(struct reproduce *reproduce)
         row[6] = cost_cell(outcome->cpu_s, arena);
     }
     cli_table(reproduce->cli, columns, COLUMNS, cells, reproduce->claim_count);
+    explain_star(reproduce);
 }
 
 // Why a claim has no verdict of its figure; NULL = it has one.
@@ -117,6 +140,25 @@ static void print_reason(struct reproduce *reproduce, uint32_t first)
     cli_say(cli, "\n");
 }
 
+// Of several seeds: which, what they gave, and which counts.
+static void print_seeds(struct cli *cli, const struct weft_claim *claim,
+                        const struct reproduce_outcome *outcome)
+{
+    static const char *const choices[] = {[WEFT_CLAIM_WORST] = "the worst counts",
+                                          [WEFT_CLAIM_FIRST] = "the first counts",
+                                          [WEFT_CLAIM_BEST] = "the best counts",
+                                          [WEFT_CLAIM_MEAN] = "their mean counts"};
+    if (claim->runs.seed_count < 2 || outcome->verdict == REPRODUCE_NOT_RUN) {
+        return;
+    }
+    cli_say(cli, "seeds:  ");
+    for (uint32_t i = 0; i < claim->runs.seed_count; i++) {
+        cli_say(cli, " %llu", (unsigned long long)claim->runs.seeds[i]);
+    }
+    cli_say(cli, ": %.5g to %.5g %s, %s\n", outcome->low, outcome->high, claim->published.unit,
+            choices[claim->reading.choice]);
+}
+
 // Why claims were not run or are not comparable, and the verdicts counted; of one claim alone also
 // what it is.
 static void print_reasons(struct reproduce *reproduce)
@@ -127,6 +169,7 @@ static void print_reasons(struct reproduce *reproduce)
         const struct weft_claim *claim = &reproduce->claims[0];
         cli_say(cli, "\n%s\nsource:  %s\ncommand: %s\n", claim->sentence, claim->published.source,
                 reproduce_command_text(claim, &cli->arena));
+        print_seeds(cli, claim, &reproduce->outcomes[0]);
     }
     for (uint32_t i = 0; i < reproduce->claim_count; i++) {
         counts[reproduce->outcomes[i].verdict]++;
@@ -166,6 +209,7 @@ static void set_claim(json_t *object, const struct weft_claim *claim, struct wef
     weft_set_real(object, "published", claim->published.value);
     weft_set_text(object, "unit", claim->published.unit);
     weft_set_text(object, "source", claim->published.source);
+    weft_set_truth(object, "own", claim->published.own);
     weft_set_text(object, "goal", claim->goal_text);
     weft_set_text(object, "command", reproduce_command_text(claim, arena));
     weft_set(object, "commands", list_commands(claim));

@@ -337,6 +337,7 @@ static bool read_claim(struct weft_claim *claim, const struct weft_yaml_node *ma
         {"published", WEFT_YAML_WORD, WEFT_YAML_NEEDED, &words.published, 0, 0},
         {"unit", WEFT_YAML_WORD, WEFT_YAML_NEEDED, &claim->published.unit, 0, 0},
         {"source", WEFT_YAML_TEXT, WEFT_YAML_NEEDED, &claim->published.source, 0, 0},
+        {"own", WEFT_YAML_TRUTH, WEFT_YAML_OPTIONAL, &claim->published.own, 0, 0},
         {"goal", WEFT_YAML_WORD, WEFT_YAML_NEEDED, &words.goal, 0, 0},
         {"commands", WEFT_YAML_LIST, WEFT_YAML_NEEDED, &words.commands, 0, COMMANDS_MAX},
         {"seeds", WEFT_YAML_WORDS, WEFT_YAML_OPTIONAL, &words.seeds, 0, SEEDS_MAX},
