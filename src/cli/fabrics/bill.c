@@ -73,7 +73,7 @@ void fabrics_print_bills(struct cli *cli, const struct weft_fabrics_result *resu
                 : "8 racks a row");
     if (cluster->switches.model_count > 1 && options->switch_name == NULL) {
         cli_say(cli, "Each switch is the smallest of the cluster's that takes its cables, not the "
-                     "cheapest: --switch %s builds of one.\n",
+                     "cheapest; --switch %s builds it of that alone.\n",
                 cluster->switches.models[0].name);
     }
 }
