@@ -38,6 +38,7 @@ class Browser:
              "--no-first-run", "--disable-extensions", "--disable-background-networking",
              "--disable-component-update", "--disable-sync", "--proxy-server=127.0.0.1:9",
              f"--user-data-dir={self.folder.name}", "--remote-debugging-pipe", "about:blank"],
+            env={**os.environ, "TMPDIR": self.folder.name},
             pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)
