@@ -8,8 +8,9 @@
 // what its NIC is sold for, or less where the host link, from the accelerator to its NICs, carries
 // less; NICs, cables and switch ports are bought at the NIC's rate all the same. The price book
 // gives dollars and watts per part at each line rate; rates between two rows cost what linear
-// interpolation gives, beyond the last row what its last segment extrapolates to (never below 0),
-// below the first row what the first row does: the slowest part that is sold.
+// interpolation gives, beyond the last row what its last segment extrapolates to (never below 0; a
+// book of one row grows with the rate), below the first row what the first row does: the slowest
+// part that is sold.
 
 #include "weft/base.h"
 

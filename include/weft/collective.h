@@ -416,7 +416,7 @@ struct weft_collective_choice {
     enum weft_algorithm algorithm; // any that does the tasks' kinds; those made for a fabric: of
                                    // all servers
     uint32_t chunk_factor;
-    bool ring_order; // ranks go round the group's first ring; else they are in its order
+    bool ring_order; // ranks go round the group's first ring, MULTI_RING: all, alike; else in order
     double seconds;  // the iteration with this choice
 };
 

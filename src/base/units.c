@@ -92,6 +92,14 @@ static bool parse_quantity(double *value, const char *text, const struct unit *u
         return weft_fail(error, WEFT_INPUT, "'%.64s' has no unit Weft knows; write for example %s",
                          text, example);
     }
+    size_t prefix = strcspn(meant, "B");
+    if (strcmp(meant + prefix, "B/s") == 0 && strpbrk(rest, "/s") == NULL) { // 400GB a second?
+        return weft_fail(error, WEFT_INPUT,
+                         "'%.64s' has no unit Weft knows; do you mean %.*s%.*sbps (bits) or "
+                         "%.*s%s (bytes)?",
+                         text, (int)(rest - text), text, (int)prefix, meant, (int)(rest - text),
+                         text, meant);
+    }
     return weft_fail(error, WEFT_INPUT, "'%.64s' has no unit Weft knows; do you mean %.*s%s?", text,
                      (int)(rest - text), text, meant);
 }

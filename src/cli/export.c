@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define KINDS                                                                                      \
     "dot, svg, circuits-csv, circuits-json, ip-routes, fbuf, chakra, goal, slurm-topology, "       \
@@ -85,6 +86,15 @@ static error_t parse_kind(struct export_input *input, const char *text)
                : cli_usage(input->cli, "--format: '%.40s' is no format; write " KINDS, text);
 }
 
+static bool is_kind(const char *text)
+{
+    bool found = false;
+    for (enum weft_export_kind kind = 0; kind < WEFT_EXPORT_KIND_COUNT; kind++) {
+        found = found || strcmp(text, weft_export_kind_name(kind)) == 0;
+    }
+    return found;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct export_input *input = state->input;
@@ -104,9 +114,14 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_BLOCK:
         return cli_count(input->cli, &input->request.block, "block", argument, 1, 1u << 16);
     case ARGP_KEY_ARG:
+        if (is_kind(argument) && access(argument, F_OK) != 0) {
+            return cli_usage(input->cli, "%s is a format; write --format %s", argument, argument);
+        }
         return cli_take(input->cli, &input->request.path, argument, "plan");
     case ARGP_KEY_NO_ARGS:
-        return cli_usage(input->cli, "which plan? write %s PLAN.json --format KIND",
+        return cli_usage(input->cli,
+                         "which plan? write %s PLAN.json --format KIND, or for Slurm and "
+                         "InfraGraph a fabric: leaf-spine --cluster FILE",
                          input->cli->program);
     default:
         return ARGP_ERR_UNKNOWN;

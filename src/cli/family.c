@@ -7,6 +7,7 @@
 #include "weft/fabric.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct request {
     struct cli *cli;
@@ -38,6 +39,9 @@ static error_t no_sub(struct cli *cli, const struct cli_family *family, const ch
     if (family->alone != NULL && weft_fabric_reference_named(word, NULL) != NULL) {
         return cli_usage(cli, "%s is a fabric; write %s CLUSTER.yaml --fabric %s", word,
                          family->name, word);
+    }
+    if (near == NULL && access(word, R_OK) == 0) {
+        return cli_usage(cli, "a sub-verb stands before %.100s; see %s --help", word, cli->program);
     }
     return near == NULL
                ? cli_usage(cli, "'%.40s' is no sub-verb; see %s --help", word, cli->program)

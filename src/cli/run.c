@@ -32,9 +32,15 @@ static void complain(struct cli *cli)
 
 int cli_finish(struct cli *cli, bool fine)
 {
+    const char *path = cli->output_path;
+    size_t length = path != NULL ? strlen(path) : 0;
+    if (fine && cli->text.length > 0 && length > 5 && strcmp(path + length - 5, ".json") == 0 &&
+        strchr("{[", cli->text.data[0]) == NULL) {
+        cli_note(cli, "%s gets this answer as text; --json writes JSON", path);
+    }
     cli_print_notes(cli);
     if (fine && cli->form != CLI_TEXT && cli->table_count == 0) {
-        fine = cli_misuse(cli, "this answer has no table; leave out --%s",
+        fine = cli_misuse(cli, "this answer has no table; leave out --%s, or take --json",
                           cli->form == CLI_CSV ? "csv" : "markdown");
     }
     bool failed = !fine && cli->error.code != WEFT_OK; // --help is neither fine nor a failure

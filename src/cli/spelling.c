@@ -131,6 +131,8 @@ static const char *const uses[WEFT_FILE_KINDS] = {
     [WEFT_FILE_MSCCLPP] = "; write weft collective check FILE",
     [WEFT_FILE_NCCL_TOPOLOGY] = "; write weft init --from FILE -o cluster.yaml",
     [WEFT_FILE_NCCL_TESTS] = "; write weft collective fit FILE",
+    [WEFT_FILE_NCCL_GRAPH] = "; write weft collective check FILE",
+    [WEFT_FILE_RESULT] = "; plans are what weft plan -o writes without --fabric and --json",
     [WEFT_FILE_TRANSFORMERS] = "; write a model file with 'preset: transformer'",
     [WEFT_FILE_COMPRESSED] = "; unpack it first",
 };

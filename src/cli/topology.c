@@ -35,7 +35,7 @@ static const char doc[] =
     "Examples:\n"
     "  $ weft topology --servers 128 --degree 4 --uniform\n"
     "  $ weft topology --servers 16 --degree 3 --uniform --method topoopt --simplex\n"
-    "  $ weft topology job.fbuf --degree 4\n";
+    "  $ weft topology job.fbuf cluster.yaml\n";
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {

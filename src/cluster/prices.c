@@ -69,6 +69,23 @@ static struct weft_price_row blend_rows(const struct weft_price_row *low,
     };
 }
 
+// The row of a book of one, at a higher rate: what is electric costs and draws in proportion, what
+// passes light costs the same.
+static struct weft_price_row grow_row(const struct weft_price_row *only, double rate_Bps)
+{
+    double ratio = rate_Bps / only->rate_Bps;
+    struct weft_price_row row = *only;
+    row.rate_Bps = rate_Bps;
+    row.transceiver_usd *= ratio;
+    row.transceiver_watts *= ratio;
+    row.nic_usd *= ratio;
+    row.nic_watts *= ratio;
+    row.switch_port_usd *= ratio;
+    row.switch_port_watts *= ratio;
+    row.dac_usd *= ratio;
+    return row;
+}
+
 bool weft_cluster_price_covers(const struct weft_price_book *book, double rate_Bps)
 {
     WEFT_ASSERT(book->row_count > 0);
@@ -85,7 +102,10 @@ struct weft_price_row weft_cluster_price_at(const struct weft_price_book *book, 
     while (high < last && rows[high].rate_Bps < rate_Bps) {
         high++;
     }
-    if (rows[high].rate_Bps == rate_Bps || high == 0 || last == 0) {
+    if (last == 0 && rate_Bps > rows[0].rate_Bps) {
+        return grow_row(&rows[0], rate_Bps);
+    }
+    if (rows[high].rate_Bps == rate_Bps || high == 0) {
         struct weft_price_row row = rows[high];
         row.rate_Bps = rate_Bps;
         return row;

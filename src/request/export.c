@@ -248,7 +248,7 @@ static bool ring_fits(const struct weft_ring *ring, const struct weft_taskgraph 
 }
 
 // Makes a task graph of sends alone: collectives run as the plan has chosen, all others as a ring
-// in the order of the plan's where it has one.
+// in the order of the plan's, or several where it has such.
 static bool expand_rings(struct weft_taskgraph *sends, const struct weft_taskgraph *graph,
                          const struct weft_plan *plan, const struct weft_environment *environment)
 {
@@ -273,7 +273,9 @@ static bool expand_rings(struct weft_taskgraph *sends, const struct weft_taskgra
                              "planned",
                              r);
         }
-        as_ring[rings->rings[r].group].ring_order = true;
+        struct weft_collective_choice *choice = &as_ring[rings->rings[r].group];
+        choice->algorithm = choice->ring_order ? WEFT_ALGORITHM_MULTI_RING : choice->algorithm;
+        choice->ring_order = true;
     }
     return weft_taskgraph_expand(sends, graph, choices, count, &plan->network, environment);
 }
@@ -294,14 +296,14 @@ static bool export_goal(struct weft_export_result *result,
     if (!expand_rings(&sends, graph, plan, base)) {
         return weft_wrap(base->error, "%s", request->path);
     }
-    if (!weft_goal_write(&text, &signal_count, &sends, base->arena, base->scratch,
-                         base->error)) {
+    if (!weft_goal_write(&text, &signal_count, &sends, base->arena, base->scratch, base->error)) {
         return false;
     }
     if (sends.task_count > graph->task_count) {
         weft_request_note(environment,
-                          "GOAL has sends alone: collectives became those of their rings, step by "
-                          "step, one ring for each group");
+                          "GOAL has sends alone and no network: collectives became the sends of "
+                          "their rings, which share bytes alike; on another network than the "
+                          "plan's they take that one's time");
     }
     note_signals(signal_count, environment);
     return set_text(result, text);

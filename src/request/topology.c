@@ -34,16 +34,20 @@ static bool check_request(const struct weft_topology_request *request, struct we
         return weft_fail(error, WEFT_USAGE,
                          "for which demand? write {uniform}, or name a task graph");
     }
-    if (request->hardware.degree == 0) {
-        return weft_fail(error, WEFT_USAGE, "how many ports has a server? write {degree=4}");
-    }
-    if (request->uniform && request->hardware.server_count == 0) {
-        return weft_fail(error, WEFT_USAGE, "how many servers? write {servers=128}");
-    }
-    if (request->hardware.cluster_path != NULL) {
+    bool stated = request->hardware.cluster_path != NULL;
+    if (request->hardware.degree == 0 && !stated) {
         return weft_fail(error, WEFT_USAGE,
-                         "{cluster}: a topology needs the number of servers and their ports alone; "
-                         "write {servers} and {degree}");
+                         "how many ports has a server? write {degree=4} or {cluster=FILE}");
+    }
+    if (request->uniform && request->hardware.server_count == 0 && !stated) {
+        return weft_fail(error, WEFT_USAGE,
+                         "how many servers? write {servers=128} or {cluster=FILE}");
+    }
+    if (stated && request->hardware.degree > 0 &&
+        (!request->uniform || request->hardware.server_count > 0)) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{cluster}: a topology needs servers and ports alone, and both are said; "
+                         "leave it or {degree} out");
     }
     const struct weft_stated rows[] = {
         {!request->uniform && request->hardware.server_count > 0, "servers"},
@@ -70,6 +74,16 @@ bool weft_request_topology(struct weft_topology_result *result,
         }
         weft_traffic_build(&traffic, &fbuf.graph, base->arena, base->scratch);
         server_count = fbuf.graph.server_count;
+    }
+    if (request->hardware.cluster_path != NULL) {
+        const struct weft_request_cluster_need need = {
+            .server_count = server_count, .shard = !request->uniform, .bought = true};
+        struct weft_cluster cluster;
+        if (!weft_request_cluster(&cluster, &request->hardware, &need, environment)) {
+            return false;
+        }
+        server_count = cluster.server_count;
+        degree = cluster.degree;
     }
     struct weft_topology_result found = {.seed = base->seed};
     if (request->hardware.rate_given || request->hardware.latency_given ||

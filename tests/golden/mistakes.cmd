@@ -92,6 +92,10 @@ try weft compare dlrm-16 cluster.yaml --fabrics leafspine
 try weft simulate job.fbuf cluster.yaml --transport DCTCP
 try weft init --accelerator H1OO
 try weft export plan.json --format DOT
+try weft export goal plan.json
+try weft collective job.fbuf
+try weft plan dlrm-16 plan.json
+try weft topology job.fbuf cluster.yaml --degree 4
 try weft plan dlrm-16 cluster.yaml -out plan.json
 # Quantities.
 try weft plan job.fbuf --degree 2 --rate 400G
@@ -101,5 +105,11 @@ try weft plan dlrm-16 cluster.yaml --seconds 10s
 try weft plan dlrm-16 cluster.yaml --memory 80gb
 try weft simulate allreduce:100 --servers 4 --rate 100Gbps
 try weft fabrics cluster.yaml --fabric leaf-spine --oversubscription 3:1
+try weft plan job.fbuf --degree 2 --rate 400GB
+printf 'servers: 4\ndegree: 2\nrate: 400Gbps\nswitches:\n  - {name: a, ports: 8, price: $4,000}\n' \
+    > cut.yaml
+try weft fabrics cut.yaml
+sed 's/per_server/perserver/' cluster.yaml > near.yaml
+try weft fabrics near.yaml
 try weft topology --uniform --servers 99999999 --degree 4
 try weft topology --uniform --servers 1000000 --degree 4

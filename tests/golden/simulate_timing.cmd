@@ -77,3 +77,6 @@ printf 'grid: {flows: alltoall:1kB, flow-records: [a.csv]}\n' > s.yaml
 try weft sweep s.yaml
 # NDP without its trimming.
 incast --transport ndp --buffer 33280B 2>&1 >/dev/null | grep -o 'ndp without.*'
+# What trimming cut is said to people, too.
+weft simulate in.cm --rate 100Gbps --mtu 4160 --transport ndp --trim --buffer 33280B |
+    grep -o 'cut to their headers'

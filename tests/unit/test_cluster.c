@@ -206,7 +206,8 @@ static void rates_between_and_beyond_rows_follow_the_segment(void **state)
     struct weft_price_book book_of_two = {.row_count = 2, .rows = falling};
     assert_true(weft_cluster_price_at(&book_of_two, 9e9).nic_usd == 0);
     struct weft_price_book book_of_one = {.row_count = 1, .rows = falling};
-    assert_true(weft_cluster_price_at(&book_of_one, 9e9).nic_usd == 100);
+    assert_true(weft_cluster_price_at(&book_of_one, 5e8).nic_usd == 100);
+    assert_true(fabs(weft_cluster_price_at(&book_of_one, 9e9).nic_usd - 900) < 1e-9);
 }
 
 static void a_direct_fabric_asks_for_a_server_a_port(void **state)

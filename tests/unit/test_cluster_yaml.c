@@ -214,7 +214,8 @@ static const struct {
      "line 7: prices.rows[1].cable: unknown key; the keys here are rate, transceiver, "
      "transceiver_power, nic, nic_power, switch_port, switch_port_power, patch_panel_port, "
      "ocs_port, ocs_port_power, mechanical_switch, dac"},
-    {HEAD "prices:\n  row: 1\n", "line 5: prices.row: unknown key; the keys here are source, rows"},
+    {HEAD "prices:\n  row: 1\n",
+     "line 5: prices.row: unknown key; do you mean rows? The keys here are source, rows"},
     {BOOK "    - {rate: 1Gbps}\n", "line 6: prices.rows[0].transceiver: missing; add it"},
     {HEAD "accelerators:\n  kind: A100\n", "line 4: accelerators.per_server: missing; add it"},
     {HEAD "servers: 17\n", "line 4: servers: given twice, first on line 1; keep one"},

@@ -291,8 +291,9 @@ static void cost_equivalent_spends_the_budget(void **state)
     assert_false(
         weft_fabric_build_cost_equivalent(&network, &cluster, (double)NAN, &arena, &error));
     assert_int_equal(error.code, WEFT_INPUT);
-    const struct weft_price_row flat = {.rate_Bps = GBPS, .nic_usd = 1};
-    cluster.prices = (struct weft_price_book){.row_count = 1, .rows = &flat};
+    const struct weft_price_row flat[] = {{.rate_Bps = GBPS, .nic_usd = 1},
+                                          {.rate_Bps = 2 * GBPS, .nic_usd = 1}};
+    cluster.prices = (struct weft_price_book){.row_count = 2, .rows = flat};
     assert_false(weft_fabric_build_cost_equivalent(&network, &cluster, 1e5, &arena, &error));
     assert_non_null(strstr(error.message, "add faster rows"));
 }

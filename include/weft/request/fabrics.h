@@ -31,6 +31,7 @@ struct weft_fabrics_row {
     struct weft_parts parts;
     struct weft_cost cost;
     // With {fabric} only; then without links between servers, which take long to find.
+    bool one_tier; // its switches are joined by nothing but servers
     struct weft_bill bill;
     struct weft_cabling_sheet sheet; // with {cabling}
 };

@@ -72,8 +72,9 @@ void fabrics_print_bills(struct cli *cli, const struct weft_fabrics_result *resu
                 ? weft_arena_format(&cli->arena, "%u racks a row", options->row_racks)
                 : "8 racks a row");
     if (cluster->switches.model_count > 1 && options->switch_name == NULL) {
-        cli_say(cli, "Each switch is the smallest of the cluster's that takes its cables, not the "
-                     "cheapest; --switch %s builds it of that alone.\n",
+        cli_say(cli,
+                "Each switch is the smallest of the cluster's that takes its cables, not the "
+                "cheapest; --switch %s builds it of that alone.\n",
                 cluster->switches.models[0].name);
     }
 }

@@ -95,8 +95,9 @@ static void print(struct cli *cli, const struct weft_fabrics_result *result)
         gap = "";
     }
     if (cluster->switches.model_count > 0) {
-        cli_say(cli, "%sPorts at the price book's prices; the cluster's switches are on the bills: "
-                     "--fabric all\n",
+        cli_say(cli,
+                "%sPorts at the price book's prices; the cluster's switches are on the bills: "
+                "--fabric all\n",
                 gap);
         gap = "";
     }

@@ -56,7 +56,8 @@ static const struct argp_option options[] = {
      "of a transformer: this strategy, as tp=8,pp=4,micro=2; only its fabric is searched", 0},
     {"fabric", KEY_FABRIC, "F[,F]", 0,
      "of a model: not a direct fabric that is searched but these, which one buys, as weft fabrics "
-     "lists them, or all: the best strategy, the bill, what to launch",
+     "lists them, or all that weft compare plays (others by name): the best strategy, the bill, "
+     "what to launch",
      0},
     {"batches", KEY_BATCHES, "N,N", 0, "of such fabrics: samples of an iteration, one answer each",
      0},

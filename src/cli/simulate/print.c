@@ -74,15 +74,18 @@ static void print_last_lines(struct cli *cli, const struct weft_simulate_result 
     if (is_packet(result)) {
         char buffer[WEFT_UNIT_TEXT];
         cli_say(cli,
-                "%s%s, packets of %u bytes, ports of %s: %llu packets, %llu drops, %llu marked, "
+                "%s%s, packets of %u bytes, ports of %s: %llu packets, %s%llu drops, %llu marked, "
                 "%llu sent again, %llu timeouts\n",
                 weft_transport_name(result->options.transport),
                 result->options.dctcp.counts_acks ? " as recorded (preset topoopt)" : "",
                 result->options.packet_bytes,
                 weft_show_bytes(buffer, (double)result->options.packet->buffer_bytes),
-                (unsigned long long)counts->packets, (unsigned long long)counts->drops,
-                (unsigned long long)counts->ecn_marks, (unsigned long long)counts->retransmits,
-                (unsigned long long)counts->timeouts);
+                (unsigned long long)counts->packets,
+                counts->trims > 0 ? weft_arena_format(&cli->arena, "%llu cut to their headers, ",
+                                                      (unsigned long long)counts->trims)
+                                  : "",
+                (unsigned long long)counts->drops, (unsigned long long)counts->ecn_marks,
+                (unsigned long long)counts->retransmits, (unsigned long long)counts->timeouts);
         print_losses(cli, result);
     }
     const struct weft_skip_counts *skips = &result->sim.skips;
@@ -101,8 +104,9 @@ static void print_last_lines(struct cli *cli, const struct weft_simulate_result 
         cli_say(cli, "played in %u of %u parts\n", result->sim.partitions.count,
                 result->options.partitions.count);
     }
-    cli_say(cli, "%llu flows, %llu events, %.3f s\n", (unsigned long long)result->sim.flow_count,
-            (unsigned long long)result->sim.event_count, result->wall_s);
+    cli_say(cli, "%llu flow%s, %llu events, %.3f s\n", (unsigned long long)result->sim.flow_count,
+            result->sim.flow_count == 1 ? "" : "s", (unsigned long long)result->sim.event_count,
+            result->wall_s);
 }
 
 static void print_times(struct cli *cli, const char *of, const struct weft_simulated_times *times)

@@ -41,6 +41,34 @@ static const struct weft_ring *first_ring(const struct weft_ring_set *rings, uin
     return NULL;
 }
 
+// The rings of a group, whose members stand in them by their place in the group.
+static void place_rings(struct weft_algorithm_options *options, const struct weft_ring_set *rings,
+                        const struct weft_taskgraph *graph, uint32_t group,
+                        const struct weft_environment *environment)
+{
+    const uint32_t *members = graph->group_members + graph->group_first[group];
+    struct weft_arena scratch = environment->scratch;
+    uint32_t *place = WEFT_NEW(&scratch, uint32_t, graph->server_count);
+    struct weft_ring *placed =
+        WEFT_NEW(environment->arena, struct weft_ring, (size_t)rings->ring_count + 1);
+    for (uint32_t m = 0; m < options->rank_count; m++) {
+        place[members[m]] = m;
+    }
+    for (uint32_t r = 0; r < rings->ring_count; r++) {
+        const struct weft_ring *ring = &rings->rings[r];
+        if (ring->group != group) {
+            continue;
+        }
+        uint32_t *ranks = WEFT_NEW_RAW(environment->arena, uint32_t, ring->member_count);
+        for (uint32_t m = 0; m < ring->member_count; m++) {
+            ranks[m] = place[ring->members[m]];
+        }
+        placed[options->ring_count++] =
+            (struct weft_ring){.member_count = ring->member_count, .members = ranks};
+    }
+    options->rings = placed;
+}
+
 // Bytes that each link carries of the transfers, for a byte of the group's AllReduces.
 static double *load_beside(const struct weft_taskgraph *graph, uint32_t group,
                            const struct weft_network *network, struct weft_arena *arena)
@@ -130,10 +158,15 @@ bool weft_collective_choice_build(struct weft_placed_schedule *placed,
         return weft_fail(error, WEFT_INPUT, "group %u: there is no ring whose order its ranks have",
                          choice->group);
     }
-    struct weft_placed_schedule built = {
-        .servers = choice->ring_order ? ring->members : graph->group_members + first[0]};
-    const struct weft_algorithm_options options = {
+    bool all_rings = choice->ring_order && choice->algorithm == WEFT_ALGORITHM_MULTI_RING;
+    struct weft_placed_schedule built = {.servers = choice->ring_order && !all_rings
+                                                        ? ring->members
+                                                        : graph->group_members + first[0]};
+    struct weft_algorithm_options options = {
         .kind = kind, .rank_count = members, .chunk_factor = choice->chunk_factor};
+    if (all_rings) {
+        place_rings(&options, &network->rings, graph, choice->group, environment);
+    }
     bool for_fabric = weft_algorithm_needs_fabric(choice->algorithm);
     built.servers = for_fabric ? NULL : built.servers;
     if (for_fabric ? !build_for_fabric(&built.schedule, choice, call, graph, network, environment)

@@ -55,13 +55,27 @@ static bool fail_unknown(const struct weft_yaml_node *node, const struct weft_ya
 {
     struct weft_arena scratch = *source->arena;
     struct weft_text list;
-    weft_text_init(&list, &scratch);
+    const char **keys = WEFT_NEW(&scratch, const char *, count);
+    uint32_t key_count = 0;
     for (size_t i = 0; i < count; i++) {
         if (find_item(items, i, items[i].key) == NULL) {
-            weft_text_add(&list, "%s%s", i == 0 ? "" : ", ", items[i].key);
+            keys[key_count++] = items[i].key;
         }
     }
-    weft_fail(source->error, WEFT_INPUT, "unknown key; the keys here are %s", list.data);
+    weft_text_init(&list, &scratch);
+    for (uint32_t i = 0; i < key_count; i++) {
+        weft_text_add(&list, "%s%s", i == 0 ? "" : ", ", keys[i]);
+    }
+    const char *near = weft_nearest_word(node->key, keys, key_count);
+    if (strspn(node->key, "0123456789") == 3 && node->key[3] == '\0') {
+        weft_fail(source->error, WEFT_INPUT,
+                  "unknown key; was it the end of a number? write 41000 for 41,000");
+    } else if (near != NULL) {
+        weft_fail(source->error, WEFT_INPUT, "unknown key; do you mean %s? The keys here are %s",
+                  near, list.data);
+    } else {
+        weft_fail(source->error, WEFT_INPUT, "unknown key; the keys here are %s", list.data);
+    }
     return weft_yaml_fail_at(node, source);
 }
 

@@ -74,9 +74,10 @@ static const char *price_note(const struct weft_bill *bill, const struct weft_pr
         return NULL;
     }
     weft_show_rate(lacked, bill->unpriced_Bps);
-    if (book->row_count > 1 && bill->unpriced_Bps > book->rows[0].rate_Bps) {
-        return weft_arena_format(
-            arena, "the price book ends below %s; its last two rates are prolonged", lacked);
+    if (bill->unpriced_Bps > book->rows[0].rate_Bps) {
+        return weft_arena_format(arena, "the price book ends below %s; its last %s", lacked,
+                                 book->row_count > 1 ? "two rates are prolonged"
+                                                     : "rate's prices grow with the rate");
     }
     return weft_arena_format(arena,
                              "the price book has no ports of %s; those of %s are counted instead",

@@ -6,6 +6,7 @@
 // memory is that of the largest one: O(n^2) routes of n servers.
 
 #include "weft/request/fabrics.h"
+#include "request/buy/buy.h"
 #include "weft/request/parameter.h"
 
 #include <string.h>
@@ -53,6 +54,7 @@ static bool buy_row(struct weft_fabrics_row *row, const struct weft_fabric_refer
     row->node_count = network.fabric.node_count;
     row->link_count = network.fabric.link_count;
     row->parts = network.fabric.parts;
+    row->one_tier = !network.fabric.forwards && !weft_buy_joins_switches(&network.fabric);
     inner.arena = environment->arena;
     options.switch_name = bill.switch_name;
     return weft_fabric_bill(&row->bill, &network, cluster, &options, &inner) &&
@@ -207,6 +209,22 @@ static void bound_row(struct weft_fabrics_row *row, const struct weft_cluster *c
     }
 }
 
+// An oversubscription that has no effect.
+static void note_uplinks(const struct weft_fabrics_result *result,
+                         const struct weft_fabrics_request *request,
+                         struct weft_request_environment *environment)
+{
+    for (uint32_t i = 0; i < result->row_count && request->purchase.shape.oversubscription > 1;
+         i++) {
+        if (result->rows[i].one_tier) {
+            weft_request_note(environment,
+                              "{oversubscription}: %s has one tier of switches here, and no "
+                              "uplinks to oversubscribe; a smaller {switch} makes some",
+                              result->rows[i].name);
+        }
+    }
+}
+
 bool weft_request_fabrics(struct weft_fabrics_result *result,
                           const struct weft_fabrics_request *request,
                           struct weft_request_environment *environment)
@@ -230,7 +248,11 @@ bool weft_request_fabrics(struct weft_fabrics_result *result,
     }
     if (request->fabric != NULL) {
         *result = (struct weft_fabrics_result){.cluster = cluster};
-        return buy_rows(result, request, &environment->base);
+        if (!buy_rows(result, request, &environment->base)) {
+            return false;
+        }
+        note_uplinks(result, request, environment);
+        return true;
     }
     uint32_t count = 0;
     const struct weft_fabric_reference *references = weft_fabric_references(&count);

@@ -117,17 +117,23 @@ static bool check_plan(const struct simulation *simulation)
     if (simulation->load_count > 1) {
         return weft_fail(error, WEFT_USAGE, "{plan} takes one job; choose a fabric for several");
     }
-    if (request->fabric != NULL || request->topology_path != NULL ||
-        hardware->cluster_path != NULL || hardware->server_count != 0 || hardware->degree != 0 ||
-        hardware->rate_given || hardware->latency_given || hardware->host_given ||
-        hardware->balance_given || request->shape.radix != 0 ||
-        request->shape.oversubscription > 0 || request->scale_up.accelerators > 1) {
-        return weft_fail(error, WEFT_USAGE,
-                         "{plan} brings the fabric; leave out {fabric}, {cluster}, {servers}, "
-                         "{degree}, {rate}, {latency}, {host-rate}, {balance}, {radix}, "
-                         "{oversubscription} and {accelerators}");
-    }
-    return true;
+    const struct weft_stated rows[] = {
+        {request->fabric != NULL, "fabric"},
+        {request->topology_path != NULL, "topology"},
+        {hardware->cluster_path != NULL, "cluster"},
+        {hardware->server_count != 0, "servers"},
+        {hardware->degree != 0, "degree"},
+        {hardware->rate_given, "rate"},
+        {hardware->latency_given, "latency"},
+        {hardware->host_given, "host-rate"},
+        {hardware->balance_given, "balance"},
+        {request->shape.radix != 0, "radix"},
+        {request->shape.oversubscription > 0, "oversubscription"},
+        {request->scale_up.accelerators > 1, "accelerators"},
+        {NULL},
+    };
+    return weft_refuse_stated(rows, error,
+                              "stands beside {plan}, which brings the fabric; leave it out");
 }
 
 // The job that the plan itself holds, when the request names none.
@@ -212,6 +218,9 @@ static bool use_plan_network(struct jobs *jobs, struct simulation *simulation)
     simulation->options.acknowledged |= simulation->request->acknowledged;
     simulation->options.small_in_one_round &= !simulation->request->all_rounds;
     simulation->options.stop = base->stop;
+    if (jobs->jobs[0].graph->group_count == 0) {
+        return true; // sends alone, as of a GOAL schedule: no ring is asked for
+    }
     jobs->jobs[0].rings = plan->network.rings;
     struct weft_taskgraph *played = WEFT_NEW(base->arena, struct weft_taskgraph, 1);
     if (!weft_plan_played(played, plan, jobs->jobs[0].graph, base->arena, base->scratch,
