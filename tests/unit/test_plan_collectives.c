@@ -262,6 +262,47 @@ static void ranks_may_go_round_the_ring(void **state)
     assert_int_equal(error.code, WEFT_INPUT);
 }
 
+// Both rings carry half of the bytes; one that leaves the group, as of another job's plan, is told.
+static void rings_of_a_group_share_its_bytes(void **state)
+{
+    (void)state;
+    uint32_t n = 9;
+    struct weft_cluster cluster = case_cluster(n, 2);
+    struct weft_error error;
+    const struct weft_environment environment = {
+        .arena = &case_arena, .scratch = case_scratch, .error = &error};
+    struct weft_taskgraph graph = make_graph(n, 9000000, 9000000);
+    assert_true(weft_fabric_build_ring(&network, &cluster, NULL, &case_arena, &error));
+    uint32_t there[9];
+    uint32_t back[9];
+    for (uint32_t i = 0; i < n; i++) {
+        there[i] = i;
+        back[i] = n - 1 - i;
+    }
+    const struct weft_ring rings[] = {{.member_count = n, .members = there, .share_ratio = 0.5},
+                                      {.member_count = n, .members = back, .share_ratio = 0.5}};
+    struct weft_collective_choice choice = {.size_max_bytes = UINT64_MAX,
+                                            .algorithm = WEFT_ALGORITHM_RING,
+                                            .chunk_factor = 1,
+                                            .ring_order = true};
+    double seconds[2];
+    network.rings = (struct weft_ring_set){2, rings};
+    for (int all = 0; all < 2; all++) {
+        struct weft_taskgraph expanded;
+        choice.algorithm = all == 1 ? WEFT_ALGORITHM_MULTI_RING : WEFT_ALGORITHM_RING;
+        assert_true(weft_taskgraph_expand(&expanded, &graph, &choice, 1, &network, &environment));
+        seconds[all] = iteration_s(&expanded);
+    }
+    assert_true(seconds[1] < 0.6 * seconds[0]);
+    const uint32_t strangers[] = {n, UINT32_MAX};
+    for (int i = 0; i < 2; i++) {
+        struct weft_taskgraph expanded;
+        back[4] = strangers[i];
+        assert_false(weft_taskgraph_expand(&expanded, &graph, &choice, 1, &network, &environment));
+        assert_non_null(strstr(error.message, "none of its ranks"));
+    }
+}
+
 // The roots of a double tree move less than members of a ring do: what assumes otherwise must go.
 static void the_certificate_drops_what_a_tree_breaks(void **state)
 {
@@ -287,6 +328,7 @@ int main(void)
         cmocka_unit_test_setup(false_choices_are_found, start),
         cmocka_unit_test_setup(chosen_collectives_take_their_closed_forms, start),
         cmocka_unit_test_setup(ranks_may_go_round_the_ring, start),
+        cmocka_unit_test_setup(rings_of_a_group_share_its_bytes, start),
         cmocka_unit_test_setup(the_certificate_drops_what_a_tree_breaks, start),
     };
     return cmocka_run_group_tests(tests, case_open, case_close);

@@ -41,16 +41,18 @@ static const struct weft_ring *first_ring(const struct weft_ring_set *rings, uin
     return NULL;
 }
 
-// The rings of a group, whose members stand in them by their place in the group.
-static void place_rings(struct weft_algorithm_options *options, const struct weft_ring_set *rings,
+// The rings of a group, whose members stand in them by their place in the group. Rings are of a
+// plan's file, which may be another job's.
+static bool place_rings(struct weft_algorithm_options *options, const struct weft_ring_set *rings,
                         const struct weft_taskgraph *graph, uint32_t group,
                         const struct weft_environment *environment)
 {
     const uint32_t *members = graph->group_members + graph->group_first[group];
     struct weft_arena scratch = environment->scratch;
-    uint32_t *place = WEFT_NEW(&scratch, uint32_t, graph->server_count);
+    uint32_t *place = WEFT_NEW_RAW(&scratch, uint32_t, graph->server_count);
     struct weft_ring *placed =
         WEFT_NEW(environment->arena, struct weft_ring, (size_t)rings->ring_count + 1);
+    memset(place, 0xff, graph->server_count * sizeof *place); // WEFT_NONE
     for (uint32_t m = 0; m < options->rank_count; m++) {
         place[members[m]] = m;
     }
@@ -61,12 +63,19 @@ static void place_rings(struct weft_algorithm_options *options, const struct wef
         }
         uint32_t *ranks = WEFT_NEW_RAW(environment->arena, uint32_t, ring->member_count);
         for (uint32_t m = 0; m < ring->member_count; m++) {
-            ranks[m] = place[ring->members[m]];
+            uint32_t server = ring->members[m];
+            ranks[m] = server < graph->server_count ? place[server] : WEFT_NONE;
+            if (ranks[m] == WEFT_NONE) {
+                return weft_fail(environment->error, WEFT_INPUT,
+                                 "group %u: ring %u goes through server %u, none of its ranks",
+                                 group, r, server);
+            }
         }
         placed[options->ring_count++] =
             (struct weft_ring){.member_count = ring->member_count, .members = ranks};
     }
     options->rings = placed;
+    return true;
 }
 
 // Bytes that each link carries of the transfers, for a byte of the group's AllReduces.
@@ -164,8 +173,9 @@ bool weft_collective_choice_build(struct weft_placed_schedule *placed,
                                                         : graph->group_members + first[0]};
     struct weft_algorithm_options options = {
         .kind = kind, .rank_count = members, .chunk_factor = choice->chunk_factor};
-    if (all_rings) {
-        place_rings(&options, &network->rings, graph, choice->group, environment);
+    if (all_rings &&
+        !place_rings(&options, &network->rings, graph, choice->group, environment)) {
+        return false;
     }
     bool for_fabric = weft_algorithm_needs_fabric(choice->algorithm);
     built.servers = for_fabric ? NULL : built.servers;
