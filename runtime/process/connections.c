@@ -2,17 +2,17 @@
 // Connects all peers with each other, all at once.
 //
 // Every peer listens before it tells the coordinator its port, and hears the table of all ports
-// before it connects; so no attempt comes too early, and none needs to be repeated. A connection
-// begins with a greeting that names the run and the stream, by which strangers are told from peers.
-// At most tries_in_flight attempts are under way at once.
+// before it connects; so no attempt comes too early. A connection begins with a handshake, by which
+// strangers are told from peers on both sides; a peer that strangers crowd out calls again. At most
+// tries_in_flight attempts are under way at once.
 
 #include "connections.h"
+#include "handshake.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,9 +20,10 @@
 
 // As many as all ranks of weft-run on four lanes; the kernel lowers it to somaxconn.
 static const int backlog = 4096;
-static const uint32_t greeting_magic = 0x57495245u;
 // Bounds the descriptors that wait for answers. Not measured.
 static const uint32_t tries_in_flight = 64;
+// Before a peer that closed the connection is called again, so that callers do not spin.
+static const uint64_t pause_ns = 5000000;
 
 // A peer as the table has it.
 struct place {
@@ -30,32 +31,24 @@ struct place {
     uint32_t port;
 };
 
-// The first bytes of a stream.
-struct greeting {
-    uint64_t token;
-    uint32_t magic;
-    uint32_t stream;
-};
-
-// A connection under way.
+// A connection under way; without a socket until `begin_ns`.
 struct attempt {
-    int socket;
+    struct lab_knock knock;
     uint32_t stream;
+    uint64_t begin_ns;
 };
 
 struct opening {
     struct lab_connections *connections;
     struct lab_peer *self;
     const struct lab_connection_options *options;
-    int listener;
+    struct lab_gate gate;
     struct place *table;
     uint32_t outgoing_left;
     uint32_t incoming_left;
     uint32_t next_stream; // to be tried
     uint32_t attempt_count;
     struct attempt *attempts; // connecting
-    uint32_t guest_count;
-    struct attempt *guests; // accepted, not yet greeted
     struct pollfd *waits;
     uint64_t end_ns;
 };
@@ -108,15 +101,18 @@ static bool start_listening(struct opening *opening, struct place *own, struct w
     // A host of the lab is reached at the addresses of all its ports.
     struct sockaddr_in address = address_of(ip == 0 ? INADDR_LOOPBACK : INADDR_ANY, 0);
     socklen_t length = sizeof address;
-    opening->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (opening->listener < 0 ||
-        bind(opening->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(opening->listener, backlog) != 0 ||
-        getsockname(opening->listener, (struct sockaddr *)&address, &length) != 0) {
-        return weft_fail(error, WEFT_IO, "rank %u: cannot listen: %s", self->rank, strerror(errno));
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(listener, backlog) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &length) != 0) {
+        weft_fail(error, WEFT_IO, "rank %u: cannot listen: %s", self->rank, strerror(errno));
+        if (listener >= 0) {
+            close(listener);
+        }
+        return false;
     }
     *own = (struct place){ip == 0 ? INADDR_LOOPBACK : ip, ntohs(address.sin_port)};
-    return true;
+    return lab_gate_open(&opening->gate, listener, &self->key, error);
 }
 
 // ---- outgoing ----
@@ -134,142 +130,129 @@ static bool unreachable(const struct opening *opening, uint32_t stream, const ch
 }
 
 // Starts a connection without waiting for it.
-static bool begin_attempt(struct opening *opening, uint32_t stream, struct weft_error *error)
+static bool begin_attempt(struct opening *opening, struct attempt *attempt,
+                          struct weft_error *error)
 {
-    const struct lab_stream *s = &opening->connections->streams[stream];
+    const struct lab_stream *s = &opening->connections->streams[attempt->stream];
     const struct place *place = &opening->table[s->to];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return weft_fail(error, WEFT_IO, "rank %u: socket to peer %u: %s; raise ulimit -n", s->from,
                          s->to, strerror(errno));
     }
-    opening->attempts[opening->attempt_count++] = (struct attempt){fd, stream};
+    attempt->knock.socket = fd;
     if (!set_options(fd, opening->options, opening->self, error)) {
         return false;
     }
     if (s->from_ip != 0) {
         struct sockaddr_in from = address_of(s->from_ip, 0);
         if (bind(fd, (struct sockaddr *)&from, sizeof from) != 0) {
-            return unreachable(opening, stream, strerror(errno), error);
+            return unreachable(opening, attempt->stream, strerror(errno), error);
         }
     }
     struct sockaddr_in to = address_of(s->to_ip != 0 ? s->to_ip : place->ip, place->port);
-    if (connect(fd, (struct sockaddr *)&to, sizeof to) != 0 && errno != EINPROGRESS) {
-        return unreachable(opening, stream, strerror(errno), error);
-    }
-    return true;
+    const struct lab_wish wish = {LAB_WISH_STREAM, attempt->stream,
+                                  opening->connections->stream_count};
+    return lab_knock_begin(&attempt->knock, fd, (struct sockaddr *)&to, sizeof to, &wish) !=
+               LAB_KNOCK_FAILED ||
+           unreachable(opening, attempt->stream, strerror(attempt->knock.why), error);
 }
 
-// Starts connections as long as fewer than tries_in_flight are under way.
+// Starts connections as long as fewer than tries_in_flight are under way, and those anew whose
+// pause is over.
 static bool begin_attempts(struct opening *opening, struct weft_error *error)
 {
     const struct lab_connections *connections = opening->connections;
     while (opening->attempt_count < tries_in_flight &&
            opening->next_stream < connections->stream_count) {
         uint32_t stream = opening->next_stream++;
-        if (connections->streams[stream].from == opening->self->rank &&
-            !begin_attempt(opening, stream, error)) {
+        if (connections->streams[stream].from == opening->self->rank) {
+            opening->attempts[opening->attempt_count++] =
+                (struct attempt){.knock.socket = -1, .stream = stream};
+        }
+    }
+    for (uint32_t i = 0; i < opening->attempt_count; i++) {
+        struct attempt *attempt = &opening->attempts[i];
+        if (attempt->knock.socket < 0 && lab_now_ns() >= attempt->begin_ns &&
+            !begin_attempt(opening, attempt, error)) {
             return false;
         }
     }
     return true;
 }
 
-// A connection stands or has failed: where it stands, the greeting is sent, which always fits into
-// an empty socket.
-static bool end_attempt(struct opening *opening, uint32_t index, struct weft_error *error)
+// Goes on with an attempt, which may end it.
+static bool look_at_attempt(struct opening *opening, uint32_t index, struct weft_error *error)
 {
-    struct attempt attempt = opening->attempts[index];
-    int why = 0;
-    socklen_t length = sizeof why;
-    getsockopt(attempt.socket, SOL_SOCKET, SO_ERROR, &why, &length);
-    if (why != 0) {
-        return unreachable(opening, attempt.stream, strerror(why), error);
+    struct attempt *attempt = &opening->attempts[index];
+    switch (lab_knock_look(&attempt->knock, &opening->self->key)) {
+    case LAB_KNOCK_WAITS:
+        return true;
+    case LAB_KNOCK_STANDS:
+        opening->connections->sockets[attempt->stream] = attempt->knock.socket;
+        *attempt = opening->attempts[--opening->attempt_count];
+        opening->outgoing_left--;
+        return true;
+    case LAB_KNOCK_CLOSED:
+        close(attempt->knock.socket);
+        attempt->knock.socket = -1;
+        attempt->begin_ns = lab_now_ns() + pause_ns;
+        return true;
+    case LAB_KNOCK_FOREIGN:
+        return unreachable(opening, attempt->stream, "who answers there is none of this run",
+                           error);
+    case LAB_KNOCK_FAILED:
+        break;
     }
-    const struct greeting greeting = {opening->self->token, greeting_magic, attempt.stream};
-    if (send(attempt.socket, &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) {
-        return unreachable(opening, attempt.stream, strerror(errno), error);
-    }
-    opening->connections->sockets[attempt.stream] = attempt.socket;
-    opening->attempts[index] = opening->attempts[--opening->attempt_count];
-    opening->outgoing_left--;
-    return true;
+    return unreachable(opening, attempt->stream, strerror(attempt->knock.why), error);
 }
 
 // ---- incoming ----
 
-static void take_guests(struct opening *opening, uint32_t room)
+// Takes the streams of peers that have proved themselves.
+static bool look_at_guests(struct opening *opening, struct weft_error *error)
 {
-    while (opening->guest_count < room) {
-        int guest = accept4(opening->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (guest < 0) {
-            return;
-        }
-        opening->guests[opening->guest_count++] = (struct attempt){guest, WEFT_NONE};
-    }
-}
-
-// Reads a guest's greeting; strangers are sent away.
-static bool greet(struct opening *opening, uint32_t index, struct weft_error *error)
-{
+    static const uint8_t no_nonce[LAB_KEY_BYTES] = {0};
     struct lab_connections *connections = opening->connections;
-    int guest = opening->guests[index].socket;
-    struct greeting greeting;
-    ssize_t got = recv(guest, &greeting, sizeof greeting, MSG_PEEK);
-    if (got < 0 && errno == EAGAIN) {
-        return true;
+    struct lab_guest guest;
+    while (lab_gate_look(&opening->gate, &guest)) {
+        const struct lab_wish *wish = &guest.claim.wish;
+        if (wish->kind != LAB_WISH_STREAM || wish->count != connections->stream_count ||
+            wish->id >= wish->count || connections->streams[wish->id].to != opening->self->rank ||
+            connections->sockets[wish->id] >= 0) {
+            lab_gate_refuse(&guest);
+        } else if (lab_gate_admit(&opening->gate, &guest, no_nonce)) {
+            connections->sockets[wish->id] = guest.socket;
+            opening->incoming_left--;
+            if (!set_options(guest.socket, opening->options, opening->self, error)) {
+                return false;
+            }
+        }
     }
-    if (got > 0 && got < (ssize_t)sizeof greeting) {
-        return true;
-    }
-    opening->guests[index] = opening->guests[--opening->guest_count];
-    uint32_t rank = opening->self->rank;
-    if (got != (ssize_t)sizeof greeting || recv(guest, &greeting, sizeof greeting, 0) != got ||
-        greeting.magic != greeting_magic || greeting.token != opening->self->token ||
-        greeting.stream >= connections->stream_count ||
-        connections->streams[greeting.stream].to != rank ||
-        connections->sockets[greeting.stream] >= 0) {
-        close(guest);
-        return true;
-    }
-    connections->sockets[greeting.stream] = guest;
-    opening->incoming_left--;
-    return set_options(guest, opening->options, opening->self, error);
+    return true;
 }
 
 // ---- all together ----
 
-static uint32_t fill_waits(struct opening *opening)
+// Waits for the sockets of attempts and guests, and goes on with those attempts that can.
+static bool wait_and_look(struct opening *opening, int most_ms, struct weft_error *error)
 {
-    uint32_t count = 0;
-    opening->waits[count++] = (struct pollfd){.fd = opening->listener, .events = POLLIN};
-    for (uint32_t i = 0; i < opening->attempt_count; i++) {
-        opening->waits[count++] =
-            (struct pollfd){.fd = opening->attempts[i].socket, .events = POLLOUT};
+    struct pollfd *waits = opening->waits;
+    uint32_t count = opening->attempt_count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct attempt *attempt = &opening->attempts[i];
+        waits[i] = (struct pollfd){.fd = attempt->knock.socket, .events = attempt->knock.events};
+        most_ms = attempt->knock.socket < 0 && most_ms > 5 ? 5 : most_ms;
     }
-    for (uint32_t i = 0; i < opening->guest_count; i++) {
-        opening->waits[count++] =
-            (struct pollfd){.fd = opening->guests[i].socket, .events = POLLIN};
+    uint32_t all = count + lab_gate_waits(&opening->gate, waits + count);
+    if (poll(waits, all, lab_gate_patience_ms(&opening->gate, most_ms)) < 0) {
+        return true;
     }
-    return count;
-}
-
-static bool serve_waits(struct opening *opening, uint32_t room, struct weft_error *error)
-{
     // From the last on, because each that ends takes the last one's place.
-    const struct pollfd *guests = opening->waits + 1 + opening->attempt_count;
-    for (uint32_t i = opening->guest_count; i-- > 0;) {
-        if (guests[i].revents != 0 && !greet(opening, i, error)) {
+    for (uint32_t i = count; i-- > 0;) {
+        if (waits[i].fd >= 0 && waits[i].revents != 0 && !look_at_attempt(opening, i, error)) {
             return false;
         }
-    }
-    for (uint32_t i = opening->attempt_count; i-- > 0;) {
-        if (opening->waits[1 + i].revents != 0 && !end_attempt(opening, i, error)) {
-            return false;
-        }
-    }
-    if (opening->waits[0].revents != 0) {
-        take_guests(opening, room);
     }
     return true;
 }
@@ -291,19 +274,16 @@ static bool say_who_is_missing(const struct opening *opening, struct weft_error 
 }
 
 // Connects and accepts until every stream has its socket or the time is up.
-static bool connect_all(struct opening *opening, uint32_t room, struct weft_error *error)
+static bool connect_all(struct opening *opening, struct weft_error *error)
 {
     while (opening->outgoing_left + opening->incoming_left > 0) {
-        if (!begin_attempts(opening, error)) {
-            return false;
-        }
         uint64_t now_ns = lab_now_ns();
         if (now_ns >= opening->end_ns) {
             return say_who_is_missing(opening, error);
         }
         int left_ms = (int)((opening->end_ns - now_ns) / 1000000u) + 1;
-        if (poll(opening->waits, fill_waits(opening), left_ms) > 0 &&
-            !serve_waits(opening, room, error)) {
+        if (!begin_attempts(opening, error) || !wait_and_look(opening, left_ms, error) ||
+            !look_at_guests(opening, error)) {
             return false;
         }
     }
@@ -312,7 +292,7 @@ static bool connect_all(struct opening *opening, uint32_t room, struct weft_erro
 
 // The steps that all peers go through with the coordinator: listen, say where, hear where the
 // others are, connect, say that all stand.
-static bool meet(struct opening *opening, uint32_t room, struct weft_error *error)
+static bool meet(struct opening *opening, struct weft_error *error)
 {
     struct lab_peer *self = opening->self;
     struct place own;
@@ -320,8 +300,23 @@ static bool meet(struct opening *opening, uint32_t room, struct weft_error *erro
            lab_peer_send(self, LAB_MESSAGE_HELLO, &own, sizeof own, error) &&
            lab_peer_receive(self, LAB_MESSAGE_TABLE, opening->table,
                             self->count * sizeof *opening->table, error) &&
-           connect_all(opening, room, error) &&
-           lab_peer_send(self, LAB_MESSAGE_READY, NULL, 0, error);
+           connect_all(opening, error) && lab_peer_send(self, LAB_MESSAGE_READY, NULL, 0, error);
+}
+
+// What an opening needs beside the gate.
+static bool open_tables(struct opening *opening, uint32_t stream_count, struct weft_error *error)
+{
+    int *sockets = malloc((stream_count + 1) * sizeof *sockets);
+    for (uint32_t i = 0; sockets != NULL && i < stream_count; i++) {
+        sockets[i] = -1;
+    }
+    opening->connections->sockets = sockets;
+    opening->table = calloc(opening->self->count, sizeof *opening->table);
+    opening->attempts = calloc(tries_in_flight, sizeof *opening->attempts);
+    opening->waits = calloc(tries_in_flight + 1 + LAB_GUESTS_MAX, sizeof *opening->waits);
+    return (sockets != NULL && opening->table != NULL && opening->attempts != NULL &&
+            opening->waits != NULL) ||
+           weft_fail(error, WEFT_UNSUPPORTED, "rank %u: out of memory", opening->self->rank);
 }
 
 bool lab_connections_open(struct lab_connections *connections, struct lab_peer *self,
@@ -330,35 +325,22 @@ bool lab_connections_open(struct lab_connections *connections, struct lab_peer *
 {
     *connections = (struct lab_connections){.stream_count = stream_count, .streams = streams};
     struct opening opening = {
-        .connections = connections, .self = self, .options = options, .listener = -1};
-    connections->sockets = malloc((stream_count + 1) * sizeof *connections->sockets);
-    WEFT_ASSERT(connections->sockets != NULL);
-    for (uint32_t i = 0; i < stream_count; i++) {
-        connections->sockets[i] = -1;
+        .connections = connections, .self = self, .options = options, .gate.listener = -1};
+    bool fine = open_tables(&opening, stream_count, error);
+    for (uint32_t i = 0; fine && i < stream_count; i++) {
         opening.outgoing_left += streams[i].from == self->rank;
         opening.incoming_left += streams[i].to == self->rank;
     }
-    uint32_t room = opening.incoming_left + 16;
-    opening.table = calloc(self->count, sizeof *opening.table);
-    opening.attempts = calloc(tries_in_flight, sizeof *opening.attempts);
-    opening.guests = calloc(room, sizeof *opening.guests);
-    opening.waits = calloc(1 + tries_in_flight + room, sizeof *opening.waits);
-    WEFT_ASSERT(opening.table != NULL && opening.attempts != NULL && opening.guests != NULL &&
-                opening.waits != NULL);
     opening.end_ns = lab_now_ns() + (uint64_t)self->timeout_ms * 1000000u;
-    bool fine = meet(&opening, room, error);
+    fine = fine && meet(&opening, error);
     for (uint32_t i = 0; i < opening.attempt_count; i++) {
-        close(opening.attempts[i].socket);
+        if (opening.attempts[i].knock.socket >= 0) {
+            close(opening.attempts[i].knock.socket);
+        }
     }
-    for (uint32_t i = 0; i < opening.guest_count; i++) {
-        close(opening.guests[i].socket);
-    }
-    if (opening.listener >= 0) {
-        close(opening.listener);
-    }
+    lab_gate_close(&opening.gate);
     free(opening.table);
     free(opening.attempts);
-    free(opening.guests);
     free(opening.waits);
     if (!fine) {
         lab_connections_close(connections);
@@ -396,7 +378,9 @@ void lab_connections_counts(struct lab_tcp_counts *counts,
 bool lab_connections_introduce(struct lab_coordinator *coordinator, struct weft_error *error)
 {
     struct place *table = calloc(coordinator->count, sizeof *table);
-    WEFT_ASSERT(table != NULL);
+    if (table == NULL) {
+        return weft_fail(error, WEFT_UNSUPPORTED, "out of memory");
+    }
     bool fine =
         lab_coordinator_gather(coordinator, LAB_MESSAGE_HELLO, table, sizeof *table, error) &&
         lab_coordinator_send(coordinator, LAB_MESSAGE_TABLE, table,

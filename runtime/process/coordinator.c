@@ -28,23 +28,26 @@ static const int poll_ms = 100; // between looks at timeouts, and calls of `idle
 static const uint64_t grace_ns = 5000000000;
 // After a first failure: for the failures of others, which may tell more.
 static const uint64_t linger_ns = 400000000;
+// From the closing of a process's sockets to its end.
+static const uint64_t moment_ns = 200000000;
 // Peers that were told to end get so long before they are killed.
 static const uint64_t farewell_ns = 500000000;
 
 // ---- starting ----
 
-// Records for all peers, and the run's token.
+// Records for all peers, and a key for the streams between them.
 static bool open_peers(struct lab_coordinator *coordinator, const struct lab_peers *peers,
                        struct weft_error *error)
 {
     uint32_t count = peers->count;
     *coordinator = (struct lab_coordinator){.count = count, .timeout_ms = peers->timeout_ms};
-    if (getrandom(&coordinator->token, sizeof coordinator->token, 0) !=
-        (ssize_t)sizeof coordinator->token) {
-        return weft_fail(error, WEFT_IO, "getrandom: %s", strerror(errno));
+    if (!lab_nonce(coordinator->key.bytes, error)) {
+        return false;
     }
     coordinator->peers = calloc(count, sizeof *coordinator->peers);
-    WEFT_ASSERT(coordinator->peers != NULL);
+    if (coordinator->peers == NULL) {
+        return weft_fail(error, WEFT_UNSUPPORTED, "out of memory");
+    }
     for (uint32_t i = 0; i < count; i++) {
         coordinator->peers[i].control = -1;
         coordinator->peers[i].heard_ns = lab_now_ns();
@@ -83,7 +86,7 @@ WEFT_NORETURN static void live(const struct lab_coordinator *coordinator, uint32
     struct lab_peer self = {
         .rank = rank,
         .count = coordinator->count,
-        .token = coordinator->token,
+        .key = coordinator->key,
         .control = control,
         .timeout_ms = coordinator->timeout_ms,
         .blamed = WEFT_NONE,
@@ -137,27 +140,6 @@ bool lab_coordinator_fork(struct lab_coordinator *coordinator, const struct lab_
     return true;
 }
 
-// Takes one peer that came by TCP; false when it is none of ours, which is no failure.
-static bool join_by_tcp(struct lab_coordinator *coordinator, int control)
-{
-    const struct timeval patience = {.tv_sec = 2};
-    setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    struct lab_join join;
-    ssize_t got = recv(control, &join, sizeof join, MSG_WAITALL);
-    if (got != (ssize_t)sizeof join || join.magic != LAB_MAGIC ||
-        join.count != coordinator->count || join.rank >= coordinator->count ||
-        coordinator->peers[join.rank].control >= 0 ||
-        !lab_send_all(control, &coordinator->token, sizeof coordinator->token)) {
-        close(control);
-        return false;
-    }
-    const struct timeval none = {0};
-    setsockopt(control, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
-    coordinator->peers[join.rank].control = control;
-    coordinator->peers[join.rank].heard_ns = lab_now_ns();
-    return true;
-}
-
 // The first rank that has not come yet; the number of peers where all have.
 static uint32_t first_empty(const struct lab_coordinator *coordinator)
 {
@@ -168,49 +150,87 @@ static uint32_t first_empty(const struct lab_coordinator *coordinator)
     return rank;
 }
 
-bool lab_coordinator_serve(struct lab_coordinator *coordinator, const struct lab_peers *peers,
-                           uint32_t own, int listener, struct weft_error *error)
+// Gives seats to those that have proved themselves, each once.
+static void give_seats(struct lab_coordinator *coordinator, struct lab_gate *gate,
+                       const uint8_t nonce[LAB_KEY_BYTES])
 {
-    if (!open_peers(coordinator, peers, error) || !start_by_fork(coordinator, own, peers, error)) {
-        close(listener);
-        return false;
-    }
-    uint32_t count = peers->count;
-    uint64_t end_ns = lab_now_ns() + (uint64_t)peers->timeout_ms * 1000000u;
-    while (first_empty(coordinator) < count && lab_now_ns() < end_ns) {
-        struct pollfd wait = {.fd = listener, .events = POLLIN};
-        if (poll(&wait, 1, poll_ms) > 0) {
-            int control = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-            if (control >= 0 && !join_by_tcp(coordinator, control)) {
-                continue;
-            }
+    struct lab_guest guest;
+    while (lab_gate_look(gate, &guest)) {
+        const struct lab_wish *wish = &guest.claim.wish;
+        if (wish->kind != LAB_WISH_SEAT || wish->count != coordinator->count ||
+            wish->id >= wish->count || coordinator->peers[wish->id].control >= 0) {
+            lab_gate_refuse(&guest);
+        } else if (lab_gate_admit(gate, &guest, nonce)) {
+            coordinator->peers[wish->id].control = guest.socket;
+            coordinator->peers[wish->id].heard_ns = lab_now_ns();
+            lab_watch_line(guest.socket);
         }
     }
-    close(listener);
-    uint32_t missing = first_empty(coordinator);
-    if (missing < count) {
-        lab_coordinator_close(coordinator);
-        return weft_fail(error, WEFT_IO, "rank 0: peer %u did not come to the rendezvous in %u ms",
-                         missing, peers->timeout_ms);
+}
+
+// Waits at the gate until all seats are taken or the time is up.
+static bool seat_all(struct lab_coordinator *coordinator, struct lab_gate *gate,
+                     const uint8_t nonce[LAB_KEY_BYTES], struct weft_error *error)
+{
+    uint64_t end_ns = lab_now_ns() + (uint64_t)coordinator->timeout_ms * 1000000u;
+    struct pollfd waits[1 + LAB_GUESTS_MAX];
+    while (first_empty(coordinator) < coordinator->count && lab_now_ns() < end_ns) {
+        poll(waits, lab_gate_waits(gate, waits), lab_gate_patience_ms(gate, poll_ms));
+        give_seats(coordinator, gate, nonce);
     }
-    return true;
+    uint32_t missing = first_empty(coordinator);
+    return missing == coordinator->count ||
+           weft_fail(error, WEFT_IO, "rank 0: peer %u did not come to the rendezvous in %u ms",
+                     missing, coordinator->timeout_ms);
+}
+
+bool lab_coordinator_serve(struct lab_coordinator *coordinator, const struct lab_peers *peers,
+                           uint32_t own, const struct lab_rendezvous *rendezvous,
+                           struct weft_error *error)
+{
+    // The run's key is made of the secret and of a nonce that each welcome tells.
+    uint8_t nonce[LAB_KEY_BYTES];
+    if (!lab_nonce(nonce, error) || !open_peers(coordinator, peers, error)) {
+        return false;
+    }
+    coordinator->key = lab_key_derive(&rendezvous->key, nonce);
+    // The peer is forked before the listener is there, which it would keep open.
+    bool fine = start_by_fork(coordinator, own, peers, error);
+    int listener = fine ? lab_rendezvous_listen(rendezvous, error) : -1;
+    struct lab_gate gate = {.listener = -1};
+    fine = listener >= 0 && lab_gate_open(&gate, listener, &rendezvous->key, error) &&
+           seat_all(coordinator, &gate, nonce, error);
+    lab_gate_close(&gate);
+    if (listener >= 0) {
+        lab_rendezvous_leave(rendezvous);
+    }
+    if (!fine) {
+        lab_coordinator_close(coordinator);
+    }
+    return fine;
 }
 
 // ---- messages ----
 
-// Reads what a peer has sent into its record, which grows; false when its end is closed.
+// Reads what a peer has sent into its record, which grows up to one message; false when its end is
+// closed, or there is no memory to hear it.
 static bool read_more(struct lab_peer_record *peer)
 {
-    if (peer->pending_room - peer->pending_bytes < 4096) {
-        peer->pending_room = peer->pending_room * 2 + 8192;
-        peer->pending = realloc(peer->pending, peer->pending_room);
-        WEFT_ASSERT(peer->pending != NULL);
+    const size_t most = sizeof(struct lab_head) + LAB_MESSAGE_MAX;
+    if (peer->pending_bytes == peer->pending_room) {
+        size_t room = peer->pending_room * 2 + 1024;
+        room = room < most ? room : most;
+        char *pending = room > peer->pending_room ? realloc(peer->pending, room) : NULL;
+        if (pending == NULL) {
+            return false;
+        }
+        peer->pending = pending;
+        peer->pending_room = room;
     }
     ssize_t got = recv(peer->control, peer->pending + peer->pending_bytes,
                        peer->pending_room - peer->pending_bytes, MSG_DONTWAIT);
     if (got > 0) {
         peer->pending_bytes += (size_t)got;
-        peer->heard_ns = lab_now_ns();
     }
     return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
@@ -230,6 +250,7 @@ static void drop_message(struct lab_peer_record *peer, const struct lab_head *he
     size_t length = sizeof *head + head->length;
     memmove(peer->pending, peer->pending + length, peer->pending_bytes - length);
     peer->pending_bytes -= length;
+    peer->heard_ns = lab_now_ns(); // by whole messages: one that trickles is not heard of
 }
 
 // Remembers the first failure alone.
@@ -253,10 +274,25 @@ static void take_failure(struct lab_coordinator *coordinator, struct lab_peer_re
     peer->failed = true;
     peer->fail_ns = failure.when_ns;
     peer->blamed = failure.blamed;
-    peer->error.code = (enum weft_error_code)failure.code;
-    memcpy(peer->error.message, failure.message, sizeof peer->error.message);
-    peer->error.message[sizeof peer->error.message - 1] = '\0';
+    // No failure is WEFT_OK, which would end the run with exit code 0.
+    bool known = failure.code >= WEFT_INFEASIBLE && failure.code <= WEFT_STOPPED;
+    weft_fail(&peer->error, known ? (enum weft_error_code)failure.code : WEFT_IO, "%.*s",
+              (int)sizeof failure.message - 1, failure.message);
     note_failure(coordinator, &peer->error);
+}
+
+// Whether a forked peer whose end is closed has ended: within a moment it has, unless it closed
+// that end alone.
+static bool wait_shortly(struct lab_peer_record *peer)
+{
+    const struct timespec pause = {0, 2000000};
+    for (uint64_t end_ns = lab_now_ns() + moment_ns; !peer->ended && lab_now_ns() < end_ns;) {
+        peer->ended = waitpid(peer->pid, &peer->status, WNOHANG) == peer->pid;
+        if (!peer->ended) {
+            nanosleep(&pause, NULL);
+        }
+    }
+    return peer->ended;
 }
 
 // A rank whose end is closed without a word: why, as far as the system says.
@@ -273,8 +309,7 @@ static void note_death(struct lab_coordinator *coordinator, uint32_t rank)
     struct weft_error error;
     const char *how = "closed its connection";
     char text[64];
-    if (peer->pid > 0 && waitpid(peer->pid, &peer->status, 0) == peer->pid) {
-        peer->ended = true;
+    if (peer->pid > 0 && wait_shortly(peer)) {
         snprintf(text, sizeof text,
                  WIFSIGNALED(peer->status) ? "was ended by signal %d" : "ended with exit code %d",
                  WIFSIGNALED(peer->status) ? WTERMSIG(peer->status) : WEXITSTATUS(peer->status));
@@ -291,7 +326,8 @@ static bool take_messages(struct lab_coordinator *coordinator, uint32_t rank, en
                           void *item, size_t item_bytes)
 {
     struct lab_peer_record *peer = &coordinator->peers[rank];
-    struct lab_head head;
+    struct lab_head head = {0};
+    WEFT_ASSERT(item_bytes <= LAB_MESSAGE_MAX);
     while (next_message(peer, &head)) {
         bool wanted = head.kind == (uint32_t)kind && head.length == item_bytes;
         if (wanted && item_bytes > 0) {
@@ -308,6 +344,13 @@ static bool take_messages(struct lab_coordinator *coordinator, uint32_t rank, en
         if (wanted) {
             return true;
         }
+    }
+    if (peer->pending_bytes >= sizeof head && head.length > LAB_MESSAGE_MAX && !peer->failed) {
+        struct weft_error error;
+        weft_fail(&error, WEFT_IO, "rank %u: begins a message of %u bytes; none has above %zu",
+                  rank, head.length, LAB_MESSAGE_MAX);
+        note_failure(coordinator, &error);
+        peer->failed = true;
     }
     return false;
 }
@@ -399,7 +442,11 @@ bool lab_coordinator_gather(struct lab_coordinator *coordinator, enum lab_messag
 {
     bool *done = calloc(coordinator->count, sizeof *done);
     struct pollfd *waits = calloc(coordinator->count, sizeof *waits);
-    WEFT_ASSERT(done != NULL && waits != NULL);
+    if (done == NULL || waits == NULL) {
+        free(done);
+        free(waits);
+        return weft_fail(error, WEFT_UNSUPPORTED, "out of memory");
+    }
     uint32_t left = coordinator->count;
     uint64_t failed_ns = 0;
     const uint64_t linger = coordinator->at_once ? 0 : linger_ns;

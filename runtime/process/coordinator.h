@@ -10,10 +10,16 @@
 // says so in one line, one that dies is seen by its closed end. Whatever the end, no peer
 // outlives the coordinator: those that it forked get SIGKILL with it, those that came by TCP see
 // their end closed.
+//
+// Peers that are not forked prove the run's key and hear the proof of the coordinator before they
+// get a seat (handshake.h). What a peer says is checked all the same: messages are of the length
+// that is due and never above LAB_MESSAGE_MAX, a failure's code is one of ours, its text one
+// printable line.
 
-#include "weft/base.h"
+#include "clock.h"
+#include "handshake.h"
+#include "rendezvous.h"
 
-#include <netinet/in.h>
 #include <sys/types.h>
 
 enum lab_message {
@@ -27,17 +33,13 @@ enum lab_message {
     LAB_MESSAGE_END,       // coordinator: nothing; the peer is to end
 };
 
-// Nanoseconds on a clock that all processes of a machine share and nobody sets.
-uint64_t lab_now_ns(void);
-void lab_sleep_until(uint64_t end_ns);
-
 // ---- a peer's end ----
 
 struct lab_peer {
     uint32_t rank;
-    uint32_t count; // of all peers
-    uint64_t token; // of this run, so that strangers are told from peers
-    int control;    // to the coordinator
+    uint32_t count;     // of all peers
+    struct lab_key key; // of this run's streams, so that strangers are told from peers
+    int control;        // to the coordinator
     uint32_t timeout_ms;
     uint64_t alive_ns; // when it last said so
     uint32_t blamed;   // the peer that its failure is about; WEFT_NONE = none
@@ -76,7 +78,7 @@ struct lab_peer_record {
 
 struct lab_coordinator {
     uint32_t count;
-    uint64_t token;
+    struct lab_key key; // of the streams between peers
     uint32_t timeout_ms;
     struct lab_peer_record *peers; // by rank
     // What ended the run: failures that were told, and the first rank that died.
@@ -103,11 +105,13 @@ struct lab_peers {
 // Forks all peers. Fails with IO; then none is left.
 bool lab_coordinator_fork(struct lab_coordinator *coordinator, const struct lab_peers *peers,
                           struct weft_error *error) WEFT_MUST_USE;
-// Forks peer `own` alone and lets the others come by TCP to `listener` (taken over).
+// Forks peer `own` alone and lets the others come to the rendezvous, which is over when all have
+// come, or timeout_ms have passed, whatever strangers do there.
 bool lab_coordinator_serve(struct lab_coordinator *coordinator, const struct lab_peers *peers,
-                           uint32_t own, int listener, struct weft_error *error) WEFT_MUST_USE;
-// The other side of that: connects to the coordinator at `address` until timeout_ms have passed.
-bool lab_peer_join(struct lab_peer *self, const struct sockaddr_in *address,
+                           uint32_t own, const struct lab_rendezvous *rendezvous,
+                           struct weft_error *error) WEFT_MUST_USE;
+// The other side of that: connects to the coordinator until timeout_ms have passed.
+bool lab_peer_join(struct lab_peer *self, const struct lab_rendezvous *rendezvous,
                    struct weft_error *error) WEFT_MUST_USE;
 
 // Waits until every peer has sent one message of this kind of exactly item_bytes, which go to

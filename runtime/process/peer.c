@@ -2,12 +2,16 @@
 // A peer's end of the control connection, and the messages of both ends.
 //
 // A message is a kind, a length and its bytes, over a reliable socket; sender and receiver agree on
-// the length, so that ranks of different versions notice each other.
+// the length, so that ranks of different versions notice each other. A message that has begun has a
+// deadline as a whole, so that an end that trickles is one that has gone.
 
 #include "private.h"
 #include "runtime/netlink/netlink.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,27 +23,30 @@ static const uint64_t alive_every_ns = 1000000000;
 // Between attempts at the rendezvous, where rank 0 may not listen yet.
 static const uint64_t retry_ns = 20000000;
 
-uint64_t lab_now_ns(void)
+// Waits until the socket is ready or the time is up; false: it is up.
+static bool wait_for(int socket, short events, uint64_t end_ns)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-void lab_sleep_until(uint64_t end_ns)
-{
-    const struct timespec end = {(time_t)(end_ns / 1000000000u), (long)(end_ns % 1000000000u)};
-    while (lab_now_ns() < end_ns) {
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL);
+    for (;;) {
+        uint64_t now_ns = lab_now_ns();
+        if (now_ns >= end_ns) {
+            return false;
+        }
+        struct pollfd wait = {.fd = socket, .events = events};
+        uint64_t left_ms = (end_ns - now_ns) / 1000000u + 1;
+        if (poll(&wait, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX) > 0) {
+            return true;
+        }
     }
 }
 
 bool lab_send_all(int socket, const void *data, size_t length)
 {
     const char *next = data;
+    uint64_t end_ns = lab_now_ns() + LAB_MESSAGE_MS * 1000000ull;
     while (length > 0) {
-        ssize_t sent = send(socket, next, length, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) {
+        ssize_t sent = send(socket, next, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent < 0 &&
+            (errno == EINTR || (errno == EAGAIN && wait_for(socket, POLLOUT, end_ns)))) {
             continue;
         }
         if (sent <= 0) {
@@ -51,16 +58,23 @@ bool lab_send_all(int socket, const void *data, size_t length)
     return true;
 }
 
-static bool receive_all(int socket, void *data, size_t length)
+// The first byte may be long in coming, as others are at work meanwhile; the rest follows at once.
+static bool receive_all(int socket, void *data, size_t length, bool begun)
 {
     char *next = data;
+    uint64_t end_ns = begun ? lab_now_ns() + LAB_MESSAGE_MS * 1000000ull : UINT64_MAX;
     while (length > 0) {
-        ssize_t got = recv(socket, next, length, 0);
-        if (got < 0 && errno == EINTR) {
+        ssize_t got =
+            wait_for(socket, POLLIN, end_ns) ? recv(socket, next, length, MSG_DONTWAIT) : 0;
+        if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
             continue;
         }
         if (got <= 0) {
             return false;
+        }
+        if (!begun) {
+            begun = true;
+            end_ns = lab_now_ns() + LAB_MESSAGE_MS * 1000000ull;
         }
         next += got;
         length -= (size_t)got;
@@ -97,7 +111,7 @@ bool lab_peer_receive(struct lab_peer *self, enum lab_message kind, void *data, 
                       struct weft_error *error)
 {
     struct lab_head head;
-    if (!receive_all(self->control, &head, sizeof head)) {
+    if (!receive_all(self->control, &head, sizeof head, false)) {
         return hub_gone(self, error);
     }
     if (head.kind == LAB_MESSAGE_END) {
@@ -110,7 +124,7 @@ bool lab_peer_receive(struct lab_peer *self, enum lab_message kind, void *data, 
                          "ranks of one version?",
                          self->rank, head.kind, head.length, (unsigned)kind, length);
     }
-    return receive_all(self->control, data, length) || hub_gone(self, error);
+    return receive_all(self->control, data, length, true) || hub_gone(self, error);
 }
 
 void lab_peer_fail(struct lab_peer *self, const struct weft_error *error)
@@ -137,35 +151,72 @@ bool lab_peer_alive(struct lab_peer *self, struct weft_error *error)
     return lab_peer_send(self, LAB_MESSAGE_ALIVE, NULL, 0, error);
 }
 
-bool lab_peer_join(struct lab_peer *self, const struct sockaddr_in *address,
+void lab_watch_line(int socket)
+{
+    int on = 1;
+    int idle_s = 10;
+    int between_s = 5;
+    int probes = 3;
+    setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+// One call at the rendezvous, with the handshake, until `end_ns`. `why`: of a failure.
+static enum lab_knock_state call_once(struct lab_peer *self,
+                                      const struct lab_rendezvous *rendezvous, uint64_t end_ns,
+                                      const char **why)
+{
+    const struct lab_wish wish = {LAB_WISH_SEAT, self->rank, self->count};
+    struct lab_knock knock;
+    int family = rendezvous->address.ss_family;
+    int control = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (control < 0) {
+        *why = strerrordesc_np(errno);
+        return LAB_KNOCK_FAILED;
+    }
+    enum lab_knock_state state = lab_knock_begin(
+        &knock, control, (const struct sockaddr *)&rendezvous->address, rendezvous->length, &wish);
+    while (state == LAB_KNOCK_WAITS && wait_for(control, knock.events, end_ns)) {
+        state = lab_knock_look(&knock, &rendezvous->key);
+    }
+    if (state == LAB_KNOCK_STANDS) {
+        self->key = lab_key_derive(&rendezvous->key, knock.welcome.nonce);
+        self->control = control;
+        lab_watch_line(control);
+        return state;
+    }
+    close(control);
+    *why = state == LAB_KNOCK_FAILED   ? strerrordesc_np(knock.why)
+           : state == LAB_KNOCK_CLOSED ? "it ended the handshake: is the secret the same, and no "
+                                         "rank there twice?"
+                                       : "no answer in time";
+    return state;
+}
+
+bool lab_peer_join(struct lab_peer *self, const struct lab_rendezvous *rendezvous,
                    struct weft_error *error)
 {
     uint64_t end_ns = lab_now_ns() + (uint64_t)self->timeout_ms * 1000000u;
+    const char *why = "no answer in time";
     for (;;) {
-        int control = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (control < 0) {
-            return weft_fail(error, WEFT_IO, "rank %u: socket: %s", self->rank, strerror(errno));
+        enum lab_knock_state state = call_once(self, rendezvous, end_ns, &why);
+        if (state == LAB_KNOCK_STANDS) {
+            return true;
         }
-        if (connect(control, (const struct sockaddr *)address, sizeof *address) == 0) {
-            self->control = control;
-            break;
+        if (state == LAB_KNOCK_FOREIGN) {
+            return weft_fail(error, WEFT_IO,
+                             "rank %u: who listens at the rendezvous does not know this run's "
+                             "secret; is another program there, or another secret?",
+                             self->rank);
         }
-        int why = errno;
-        close(control);
-        if (lab_now_ns() > end_ns) {
+        if (lab_now_ns() + retry_ns > end_ns) {
             return weft_fail(error, WEFT_IO,
                              "rank %u: peer 0 did not answer at the rendezvous for %u ms: %s",
-                             self->rank, self->timeout_ms, strerror(why));
+                             self->rank, self->timeout_ms, why);
         }
         const struct timespec pause = {0, (long)retry_ns};
         nanosleep(&pause, NULL);
     }
-    const struct lab_join join = {LAB_MAGIC, self->rank, self->count};
-    if (!lab_send_all(self->control, &join, sizeof join) ||
-        !receive_all(self->control, &self->token, sizeof self->token)) {
-        return weft_fail(error, WEFT_IO,
-                         "rank %u: peer 0 ended the rendezvous; do all ranks belong to one run?",
-                         self->rank);
-    }
-    return true;
 }

@@ -21,3 +21,15 @@ try weft-run -n 4 --collective ring --lab My-Lab
 try weft-run -n 4 --collective ring --lab nosuchlab
 try weft-run -n 4 --collective no-such-file.xml
 try weft-run -n 130 --collective ring --type bf16 --check
+# As rank 0 of two that mpirun started: a rendezvous and a secret go together.
+export OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2
+try weft-run --collective ring --rendezvous 10.0.0.1:4000
+try weft-run --collective ring --secret none
+try weft-run --collective ring --rendezvous 10.0.0.1 --secret none
+try weft-run --collective ring --rendezvous 127.0.0.1:4000 --secret none
+try weft-run --collective ring --rendezvous 127.0.0.1:4000 --secret fd:9
+echo "a secret of this test" >secret
+chmod 604 secret
+try weft-run --collective ring --rendezvous 127.0.0.1:4000 --secret secret
+env -u HOME -u XDG_RUNTIME_DIR weft-run --collective ring --timeout 100ms || echo "= $?"
+rm secret

@@ -9,8 +9,7 @@
 #include "runtime/testbed/testbed.h"
 #include "weft/format.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@
 static const char doc[] =
     "Runs a collective's schedule by one process a rank over TCP, and tells its time.\v"
     "Under mpirun each of its processes is a rank: leave out -n. With --rendezvous they may be on "
-    "several machines.\n\n"
+    "several machines, which --secret lets know each other.\n\n"
     "Examples:\n"
     "  weft-run -n 8 --collective ring --size 64MB --check\n"
     "  weft-run -n 8 --collective stragglar --straggler 3 --late 200ms --size 64MB\n"
@@ -46,6 +45,7 @@ enum {
     KEY_LATE,
     KEY_FAULT,
     KEY_RENDEZVOUS,
+    KEY_SECRET,
     KEY_OUT_OF_PLACE,
     KEY_LAB,
     KEY_ROUND_BY_ROUND,
@@ -83,7 +83,11 @@ static const struct argp_option options[] = {
      "try a failure: rank R dies, or stops, in iteration K (from 0)", 0},
     {"lab", KEY_LAB, "NAME", 0, "rank i runs in server i of this lab (weft lab up); needs root", 0},
     {"rendezvous", KEY_RENDEZVOUS, "A.B.C.D:PORT", 0,
-     "where rank 0 listens for the others, under mpirun", 0},
+     "where rank 0 listens for the others, under mpirun; needs --secret", 0},
+    {"secret", KEY_SECRET, "FILE|fd:N", 0,
+     "what the ranks of --rendezvous know each other by: a file for your eyes alone (chmod 600), "
+     "or an inherited descriptor",
+     0},
     {0},
 };
 
@@ -182,6 +186,9 @@ static error_t parse_wire(int key, char *argument, struct run_request *request)
     case KEY_RENDEZVOUS:
         request->rendezvous = argument;
         return 0;
+    case KEY_SECRET:
+        request->secret = argument;
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -267,39 +274,35 @@ static bool find_rank(struct run_request *request)
         return cli_misuse(cli, "mpirun started %u process%s; a collective takes at least 2", count,
                           count == 1 ? "" : "es");
     }
+    if ((request->rendezvous == NULL) != (request->secret == NULL)) {
+        return cli_misuse(cli,
+                          request->secret == NULL
+                              ? "--rendezvous: by what do the ranks know each other? make a "
+                                "secret, (umask 077; head -c 32 /dev/urandom > FILE), give it "
+                                "to all machines and write --secret FILE"
+                              : "--secret: is for --rendezvous; ranks of one machine need none");
+    }
     request->rank = rank;
     request->count = count;
     request->input.request.options.rank_count = count;
     return true;
 }
 
-// Where the members of an MPI job meet: as --rendezvous says, else at a port of this machine that
+// Where the members of an MPI job meet: as --rendezvous says, else at a place on this machine that
 // all of one job derive from what they share.
-static bool meeting_place(struct sockaddr_in *address, const struct run_request *request)
+static bool meeting_place(struct lab_rendezvous *rendezvous, const struct run_request *request)
 {
     struct cli *cli = request->input.cli;
-    *address = (struct sockaddr_in){.sin_family = AF_INET};
-    if (request->rendezvous == NULL) {
-        uint64_t shared = weft_hash((uint64_t)getppid() * 65599u + request->count);
-        address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        address->sin_port = htons((uint16_t)(20000 + shared % 12000));
-        return true;
+    if (request->rendezvous != NULL) {
+        return lab_rendezvous_at(rendezvous, request->rendezvous, request->secret, &cli->error) ||
+               weft_wrap(&cli->error, "--rendezvous");
     }
-    char host[INET_ADDRSTRLEN] = "";
-    const char *colon = strrchr(request->rendezvous, ':');
-    size_t length = colon != NULL ? (size_t)(colon - request->rendezvous) : sizeof host;
-    uint64_t port = 0;
-    if (length < sizeof host) {
-        memcpy(host, request->rendezvous, length);
+    const char *space = getenv("PMIX_NAMESPACE"); // NOLINT(concurrency-mt-unsafe): no other thread
+    uint64_t job = weft_hash((uint64_t)(space == NULL ? getppid() : 0) * 65599u + request->count);
+    for (; space != NULL && *space != '\0'; space++) {
+        job = weft_hash(job * 65599u + (unsigned char)*space);
     }
-    if (inet_pton(AF_INET, host, &address->sin_addr) != 1 ||
-        !weft_parse_count(&port, colon + 1, 1, 65535, &cli->error)) {
-        return weft_fail(&cli->error, WEFT_INPUT,
-                         "--rendezvous: '%.60s' is no address and port; write 10.0.0.1:4000",
-                         request->rendezvous);
-    }
-    address->sin_port = htons((uint16_t)port);
-    return true;
+    return lab_rendezvous_here(rendezvous, job, &cli->error);
 }
 
 // ---- the schedule ----
@@ -423,24 +426,6 @@ static bool enter_lab(struct run_request *request, const struct weft_schedule *s
 
 // ---- running ----
 
-static int listen_at(const struct sockaddr_in *address, struct weft_error *error)
-{
-    int on = 1;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (listener < 0 || setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-        bind(listener, (const struct sockaddr *)address, sizeof *address) != 0 ||
-        listen(listener, (int)RANKS_MAX) != 0) {
-        weft_fail(error, WEFT_IO,
-                  "rank 0: cannot listen on port %u: %s; give another by --rendezvous",
-                  ntohs(address->sin_port), strerrordesc_np(errno));
-        if (listener >= 0) {
-            close(listener);
-        }
-        return -1;
-    }
-    return listener;
-}
-
 // A rank above 0 under mpirun: no output but by rank 0.
 static int be_guest(struct run_request *request, struct lab_ranks *ranks)
 {
@@ -449,8 +434,8 @@ static int be_guest(struct run_request *request, struct lab_ranks *ranks)
                               .count = request->count,
                               .timeout_ms = request->ranks.timeout_ms,
                               .blamed = WEFT_NONE};
-    struct sockaddr_in address;
-    if (!meeting_place(&address, request) || !lab_peer_join(&member, &address, &cli->error)) {
+    struct lab_rendezvous rendezvous;
+    if (!meeting_place(&rendezvous, request) || !lab_peer_join(&member, &rendezvous, &cli->error)) {
         return cli_finish(cli, false);
     }
     struct sockaddr_in own;
@@ -481,15 +466,15 @@ static bool lead(struct lab_ranks_result *result, struct run_request *request,
         return lab_coordinator_fork(&coordinator, &peers, &cli->error) &&
                lab_ranks_lead(result, &coordinator, ranks, &cli->arena, &cli->error);
     }
-    struct sockaddr_in address;
-    if (!meeting_place(&address, request)) {
+    struct lab_rendezvous rendezvous;
+    if (!meeting_place(&rendezvous, request)) {
         return false;
     }
-    int listener = listen_at(&address, &cli->error);
     if (request->rendezvous != NULL) {
-        ranks->options.connections.own_ip = ntohl(address.sin_addr.s_addr);
+        const struct sockaddr_in *at = (const void *)&rendezvous.address;
+        ranks->options.connections.own_ip = ntohl(at->sin_addr.s_addr);
     }
-    return listener >= 0 && lab_coordinator_serve(&coordinator, &peers, 0, listener, &cli->error) &&
+    return lab_coordinator_serve(&coordinator, &peers, 0, &rendezvous, &cli->error) &&
            lab_ranks_lead(result, &coordinator, ranks, &cli->arena, &cli->error);
 }
 

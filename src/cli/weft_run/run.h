@@ -15,7 +15,8 @@ struct run_request {
     bool out_of_place;
     uint32_t processes; // -n; 0 = not given
     const char *rendezvous;
-    const char *lab; // NULL = on this machine's loopback
+    const char *secret; // its source; NULL = ranks of one machine
+    const char *lab;    // NULL = on this machine's loopback
     // Under mpirun: which rank this is, of how many. count 0: it is not.
     uint32_t rank;
     uint32_t count;

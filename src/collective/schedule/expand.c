@@ -173,8 +173,7 @@ bool weft_collective_choice_build(struct weft_placed_schedule *placed,
                                                         : graph->group_members + first[0]};
     struct weft_algorithm_options options = {
         .kind = kind, .rank_count = members, .chunk_factor = choice->chunk_factor};
-    if (all_rings &&
-        !place_rings(&options, &network->rings, graph, choice->group, environment)) {
+    if (all_rings && !place_rings(&options, &network->rings, graph, choice->group, environment)) {
         return false;
     }
     bool for_fabric = weft_algorithm_needs_fabric(choice->algorithm);
