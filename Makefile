@@ -42,7 +42,7 @@ run:
 	@$(MAKE) --no-print-directory all
 	@tools/demo $(BUILD)
 
-.PHONY: check check-long check-asan check-tsan
+.PHONY: check check-long check-asan check-tsan check-faults
 check:
 	@tools/check normal
 check-long:
@@ -51,6 +51,10 @@ check-asan:
 	@tools/check asan
 check-tsan:
 	@tools/check tsan
+# WHAT: scenarios of tests/faults/run.py, of which each call fails once (`plan`, `lab-up:netlink`).
+check-faults: all
+	@tests/faults/run.py $(BUILD)/tests/faults/faults.so $(abspath $(BUILD))/weft \
+	  $(abspath $(BUILD))/weft-run $(abspath examples) $(or $(WHAT),--most 400)
 
 .PHONY: asan tsan
 asan: build-asan/build.ninja

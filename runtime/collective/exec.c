@@ -23,13 +23,6 @@ enum { EVENTS_MAX = 64 };
 
 // ---- opening ----
 
-static void *grab(size_t count, size_t size)
-{
-    void *memory = calloc(count + 1, size);
-    WEFT_ASSERT(memory != NULL);
-    return memory;
-}
-
 static bool is_kind(const struct lab_op *op, enum lab_op_kind kind, uint32_t stream)
 {
     return op->kind == (uint8_t)kind && op->stream == stream;
@@ -51,7 +44,7 @@ static void fill_queue(struct lab_queue *queue, const struct lab_ops *ops, enum 
         }
         if (pass == 0) {
             queue->count = count;
-            queue->ops = grab(count, sizeof *queue->ops);
+            queue->ops = lab_zeroed(count, sizeof *queue->ops);
         }
     }
 }
@@ -85,7 +78,7 @@ static void add_connections(struct lab_exec *exec, const struct lab_connections 
                 .lane = lane,
                 .queue = queue,
                 .writable = true,
-                .copies = exec->options.zero_copy ? grab(1, sizeof(struct lab_copies)) : NULL,
+                .copies = exec->options.zero_copy ? lab_zeroed(1, sizeof(struct lab_copies)) : NULL,
             };
             continue;
         }
@@ -100,7 +93,7 @@ static void add_connections(struct lab_exec *exec, const struct lab_connections 
             .lane = lane,
             .queue = queue,
             .readable = true,
-            .kept = grab(room, 1),
+            .kept = lab_zeroed(room, 1),
             .kept_room = room,
         };
     }
@@ -152,7 +145,7 @@ bool lab_exec_open(struct lab_exec **result, struct lab_peer *self,
                    const struct lab_connections *connections, const struct lab_ops *ops,
                    const struct lab_exec_options *options, struct weft_error *error)
 {
-    struct lab_exec *exec = grab(1, sizeof *exec);
+    struct lab_exec *exec = lab_zeroed(1, sizeof *exec);
     exec->poll = -1;
     exec->self = self;
     exec->ops = ops;
@@ -167,11 +160,11 @@ bool lab_exec_open(struct lab_exec **result, struct lab_peer *self,
     exec->segment_count =
         (uint32_t)((exec->slot_bytes + exec->segment_bytes - 1) / exec->segment_bytes);
     size_t places = (size_t)exec->slot_count * exec->segment_count;
-    exec->reads = grab(places, sizeof *exec->reads);
-    exec->writes = grab(places, sizeof *exec->writes);
-    exec->outgoing = grab(connections->stream_count, sizeof *exec->outgoing);
-    exec->incoming = grab(connections->stream_count, sizeof *exec->incoming);
-    exec->queues = grab(connections->stream_count, sizeof *exec->queues);
+    exec->reads = lab_zeroed(places, sizeof *exec->reads);
+    exec->writes = lab_zeroed(places, sizeof *exec->writes);
+    exec->outgoing = lab_zeroed(connections->stream_count, sizeof *exec->outgoing);
+    exec->incoming = lab_zeroed(connections->stream_count, sizeof *exec->incoming);
+    exec->queues = lab_zeroed(connections->stream_count, sizeof *exec->queues);
     for (uint32_t i = 0; i < connections->stream_count; i += options->lanes) {
         if (connections->streams[i].from == self->rank ||
             connections->streams[i].to == self->rank) {

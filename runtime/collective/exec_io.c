@@ -340,8 +340,7 @@ static void count_op(const struct lab_exec *exec, const struct lab_op *op, uint3
 static void move_out(struct lab_exec *exec, const struct lab_op *op)
 {
     size_t bytes = op->slot_count * exec->slot_bytes;
-    struct lab_move *move = malloc(sizeof *move + bytes);
-    WEFT_ASSERT(move != NULL);
+    struct lab_move *move = lab_grow(NULL, 1, sizeof *move + bytes);
     move->next = NULL;
     memcpy(move->data, lab_place_memory(exec, op, 0), bytes);
     *exec->moves.last = move;

@@ -42,8 +42,7 @@ static void add_timer(struct lab_worker *worker, uint32_t operation, uint64_t du
     if (worker->timers.count == worker->timers.room) {
         worker->timers.room = worker->timers.room * 2 + 16;
         worker->timers.list =
-            realloc(worker->timers.list, worker->timers.room * sizeof *worker->timers.list);
-        WEFT_ASSERT(worker->timers.list != NULL);
+            lab_grow(worker->timers.list, worker->timers.room, sizeof *worker->timers.list);
     }
     worker->timers.list[worker->timers.count++] = (struct lab_timer){due_ns, operation};
 }
@@ -73,8 +72,7 @@ static void queue_compute(struct lab_worker *worker, uint32_t operation, uint64_
     }
     if (device->end - device->begin == device->room) {
         uint32_t room = device->room == 0 ? 16 : device->room * 2;
-        uint32_t *queue = malloc(room * sizeof *queue);
-        WEFT_ASSERT(queue != NULL);
+        uint32_t *queue = lab_grow(NULL, room, sizeof *queue);
         for (uint32_t i = 0; i < device->room; i++) {
             queue[i] = device->queue[(device->begin + i) % device->room];
         }
@@ -174,16 +172,14 @@ static struct lab_collective *open_collective(struct lab_worker *worker,
     uint32_t k = weft_task_member_count(graph, p->task);
     uint64_t size = graph->size_bytes[p->task];
     uint32_t passes = weft_task_facts[graph->kind[p->task]].ring_passes;
-    struct lab_collective *collective = calloc(1, sizeof *collective);
-    WEFT_ASSERT(collective != NULL);
+    struct lab_collective *collective = lab_zeroed(1, sizeof *collective);
     collective->ring_count = program->ring_first[group + 1] - program->ring_first[group];
-    collective->rings = calloc(collective->ring_count + 1, sizeof *collective->rings);
+    collective->rings = lab_zeroed(collective->ring_count, sizeof *collective->rings);
     collective->one_round =
         program->small_in_one_round && size < (uint64_t)k * (uint64_t)program->packet_bytes;
     collective->round_count = k < 2 || size == 0 ? 0 : collective->one_round ? 1 : passes * (k - 1);
     size_t elements = (size_t)(size / sizeof(float)) + 1;
-    collective->data = collective->one_round || k < 2 ? NULL : calloc(elements, sizeof(float));
-    WEFT_ASSERT(collective->rings != NULL);
+    collective->data = collective->one_round || k < 2 ? NULL : lab_zeroed(elements, sizeof(float));
     size_t first = 0;
     double share = 0;
     for (uint32_t r = 0; r < collective->ring_count; r++) {
@@ -205,8 +201,7 @@ static struct lab_collective *open_collective(struct lab_worker *worker,
 
 void lab_collectives_open(struct lab_worker *worker)
 {
-    worker->collectives = calloc(worker->program->operation_count + 1, sizeof *worker->collectives);
-    WEFT_ASSERT(worker->collectives != NULL);
+    worker->collectives = lab_zeroed(worker->program->operation_count, sizeof *worker->collectives);
     for (uint32_t i = 0; i < worker->own.count; i++) {
         const struct lab_operation *operation = operation_of(worker, worker->own.list[i]);
         if (operation->kind == LAB_OPERATION_COLLECTIVE) {

@@ -29,8 +29,7 @@ void lab_out_add(struct lab_worker *worker, uint32_t stream, const struct lab_fr
     struct lab_out *out = &worker->outs[index];
     if (out->end - out->begin == out->room) {
         uint32_t room = out->room == 0 ? 16 : out->room * 2;
-        struct lab_out_item *items = malloc(room * sizeof *items);
-        WEFT_ASSERT(items != NULL);
+        struct lab_out_item *items = lab_grow(NULL, room, sizeof *items);
         for (uint32_t i = 0; i < out->room; i++) {
             items[i] = out->items[(out->begin + i) % out->room];
         }

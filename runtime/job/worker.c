@@ -55,13 +55,6 @@ void lab_times_reset(struct lab_times *times, uint32_t task_count)
 
 // ---- opening ----
 
-static void *grab(size_t count, size_t size)
-{
-    void *memory = calloc(count + 1, size);
-    WEFT_ASSERT(memory != NULL);
-    return memory;
-}
-
 static bool watch(struct lab_worker *worker, int socket, uint64_t index, uint32_t events)
 {
     struct epoll_event event = {.events = events | EPOLLET, .data.u64 = index};
@@ -76,9 +69,9 @@ static bool open_connections(struct lab_worker *worker)
 {
     const struct lab_program *program = worker->program;
     uint32_t rank = worker->self->rank;
-    worker->outs = grab(program->stream_count, sizeof *worker->outs);
-    worker->ins = grab(program->stream_count, sizeof *worker->ins);
-    worker->out_of_stream = grab(program->stream_count, sizeof *worker->out_of_stream);
+    worker->outs = lab_zeroed(program->stream_count, sizeof *worker->outs);
+    worker->ins = lab_zeroed(program->stream_count, sizeof *worker->ins);
+    worker->out_of_stream = lab_zeroed(program->stream_count, sizeof *worker->out_of_stream);
     worker->poll = epoll_create1(EPOLL_CLOEXEC);
     if (worker->poll < 0) {
         return weft_fail(worker->error, WEFT_IO, "rank %u: epoll: %s", rank, strerror(errno));
@@ -110,17 +103,17 @@ static bool open_connections(struct lab_worker *worker)
 static void open_operations(struct lab_worker *worker)
 {
     const struct lab_program *program = worker->program;
-    worker->own.list = grab(program->operation_count, sizeof *worker->own.list);
+    worker->own.list = lab_zeroed(program->operation_count, sizeof *worker->own.list);
     for (uint32_t i = 0; i < program->operation_count; i++) {
         if (program->operations[i].server == worker->self->rank) {
             worker->own.list[worker->own.count++] = i;
         }
     }
-    worker->waits = grab(program->operation_count, sizeof *worker->waits);
-    worker->chunks_left = grab(program->operation_count, sizeof *worker->chunks_left);
-    worker->devices = grab(program->graph->device_count, sizeof *worker->devices);
-    worker->buffers.read = grab(LAB_READ_BYTES, 1);
-    worker->buffers.zeros = grab((size_t)1 << 20, 1);
+    worker->waits = lab_zeroed(program->operation_count, sizeof *worker->waits);
+    worker->chunks_left = lab_zeroed(program->operation_count, sizeof *worker->chunks_left);
+    worker->devices = lab_zeroed(program->graph->device_count, sizeof *worker->devices);
+    worker->buffers.read = lab_zeroed(LAB_READ_BYTES, 1);
+    worker->buffers.zeros = lab_zeroed((size_t)1 << 20, 1);
     lab_collectives_open(worker);
 }
 

@@ -95,6 +95,10 @@ WEFT_NORETURN static void live(const struct lab_coordinator *coordinator, uint32
     struct life life = {peers, &self, 0};
     struct weft_error error;
     bool fine = weft_guard(run_peer, &life, &error);
+    if (!fine) {
+        weft_wrap(&error, "rank %u", rank);
+        lab_peer_fail(&self, &error);
+    }
     _exit(fine ? life.code : weft_exit_code(error.code));
 }
 

@@ -51,6 +51,10 @@ bool lab_peer_send(struct lab_peer *self, enum lab_message kind, const void *dat
 // Waits for a message of this kind with exactly `length` bytes; END gives false with code WEFT_OK.
 bool lab_peer_receive(struct lab_peer *self, enum lab_message kind, void *data, size_t length,
                       struct weft_error *error) WEFT_MUST_USE;
+// Memory of a peer's process, zeroed and of one element more than `count`, or `old` grown; without
+// it the peer fails as a whole (weft_raise).
+void *lab_zeroed(size_t count, size_t size);
+void *lab_grow(void *old, size_t count, size_t size);
 // Says that it failed; nothing more is expected of it.
 void lab_peer_fail(struct lab_peer *self, const struct weft_error *error);
 // Moves the process into a network namespace, for good; before it opens sockets.

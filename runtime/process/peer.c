@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -125,6 +126,33 @@ bool lab_peer_receive(struct lab_peer *self, enum lab_message kind, void *data, 
                          self->rank, head.kind, head.length, (unsigned)kind, length);
     }
     return receive_all(self->control, data, length, true) || hub_gone(self, error);
+}
+
+WEFT_NORETURN static void refuse_memory(size_t count, size_t size)
+{
+    struct weft_error error;
+    weft_fail(&error, WEFT_UNSUPPORTED,
+              "out of memory: the system refuses %zu KiB; take fewer ranks or less to send",
+              (count * size >> 10) + 1);
+    weft_raise(&error);
+}
+
+void *lab_zeroed(size_t count, size_t size)
+{
+    void *memory = calloc(count + 1, size);
+    if (memory == NULL) {
+        refuse_memory(count + 1, size);
+    }
+    return memory;
+}
+
+void *lab_grow(void *old, size_t count, size_t size)
+{
+    void *memory = reallocarray(old, count, size);
+    if (memory == NULL) {
+        refuse_memory(count, size);
+    }
+    return memory;
 }
 
 void lab_peer_fail(struct lab_peer *self, const struct weft_error *error)

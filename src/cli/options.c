@@ -201,6 +201,9 @@ bool cli_parse(struct cli *cli, const struct cli_verb *verb, int argc, char **ar
         puts("weft " WEFT_VERSION);
         return false;
     }
+    if (failed == ENOMEM && cli->error.code == WEFT_OK) {
+        return weft_fail(&cli->error, WEFT_UNSUPPORTED, "out of memory");
+    }
     if (failed != 0 && cli->error.code == WEFT_OK) {
         explain(cli, children, top.refused);
     }

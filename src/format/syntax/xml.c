@@ -188,7 +188,10 @@ static bool parse_all(struct reader *reader, const char *data, size_t length)
         size_t count = length - at < piece ? length - at : piece;
         bool last = at + count == length;
         if (XML_Parse(reader->parser, data + at, (int)count, last) != XML_STATUS_OK) {
-            if (!reader->failed) {
+            if (!reader->failed && XML_GetErrorCode(reader->parser) == XML_ERROR_NO_MEMORY) {
+                weft_fail(reader->error, WEFT_UNSUPPORTED,
+                          "out of memory for XML; raise 'ulimit -v'");
+            } else if (!reader->failed) {
                 weft_fail(reader->error, WEFT_INPUT, "line %u: no XML: %s", line_of(reader),
                           XML_ErrorString(XML_GetErrorCode(reader->parser)));
             }

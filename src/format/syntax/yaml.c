@@ -202,6 +202,9 @@ static bool take_event(struct walk *walk, const yaml_event_t *event, struct weft
 
 static bool fail_syntax(const yaml_parser_t *parser, struct weft_error *error)
 {
+    if (parser->error == YAML_MEMORY_ERROR) {
+        return weft_fail(error, WEFT_UNSUPPORTED, "out of memory for YAML; raise 'ulimit -v'");
+    }
     if (parser->error == YAML_READER_ERROR) {
         return weft_fail(error, WEFT_INPUT, "byte %zu: %s; save the file as UTF-8 text",
                          parser->problem_offset,
