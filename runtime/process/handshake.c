@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -160,6 +161,12 @@ bool lab_gate_open(struct lab_gate *gate, int listener, const struct lab_key *ke
                    struct weft_error *error)
 {
     *gate = (struct lab_gate){.listener = listener, .key = key};
+    // Guests take descriptors: not those that the streams of this process need.
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     gate->guests = calloc(LAB_GUESTS_MAX, sizeof *gate->guests);
     if (gate->guests == NULL) {
         close(listener);
