@@ -7,9 +7,7 @@
 #include "cli.h"
 #include "weft/format.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define KINDS                                                                                      \
@@ -131,17 +129,20 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 // One script a server in the folder of --output.
 static bool save_scripts(struct cli *cli, const char *const *scripts, uint32_t count)
 {
-    if (mkdir(cli->output_path, 0777) != 0 && errno != EEXIST) {
-        return weft_fail(&cli->error, WEFT_IO, "%s: %s", cli->output_path, strerrordesc_np(errno));
+    struct weft_arena arena = cli->arena;
+    const char *folder = cli->output_path;
+    const char *beyond = weft_arena_format(&arena, "%s/server-%u.sh", folder, count);
+    if (access(beyond, F_OK) == 0) {
+        return weft_fail(&cli->error, WEFT_IO,
+                         "%s is there, of a larger plan; remove that or choose another folder",
+                         beyond);
     }
+    struct weft_file *files = WEFT_NEW(&arena, struct weft_file, count);
     for (uint32_t server = 0; server < count; server++) {
-        struct weft_arena arena = cli->arena;
-        const char *path = weft_arena_format(&arena, "%s/server-%u.sh", cli->output_path, server);
-        if (!weft_file_save(path, scripts[server], strlen(scripts[server]), &cli->error)) {
-            return false;
-        }
+        const char *name = weft_arena_format(&arena, "server-%u.sh", server);
+        files[server] = (struct weft_file){name, scripts[server], strlen(scripts[server])};
     }
-    return true;
+    return weft_files_save(folder, files, count, cli->scratch, &cli->error);
 }
 
 // The result goes to --output, whole, or to stdout where it is text.

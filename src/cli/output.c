@@ -4,6 +4,7 @@
 // verb itself.
 
 #include "cli.h"
+#include "weft/format.h"
 #include "weft/report.h"
 
 #include <errno.h>
@@ -97,9 +98,12 @@ void cli_print_notes(struct cli *cli)
 bool cli_can_write(struct cli *cli, const char *path)
 {
     struct stat old;
-    bool exists = path != NULL && stat(path, &old) == 0;
-    if (path == NULL || (exists && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode))) {
-        return true; // a device or a pipe is written in place
+    if (path == NULL) {
+        return true;
+    }
+    bool exists = stat(path, &old) == 0;
+    if (exists && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) {
+        return weft_file_may_save(path, &cli->error); // a device or a pipe is written in place
     }
     size_t length = strlen(path);
     if (exists && S_ISDIR(old.st_mode)) {
@@ -114,7 +118,7 @@ bool cli_can_write(struct cli *cli, const char *path)
                          : slash == path ? "/"
                                          : weft_arena_text(&scratch, path, (size_t)(slash - path));
     if (access(folder, W_OK | X_OK) == 0) {
-        return true;
+        return weft_file_may_save(path, &cli->error);
     }
     return weft_fail(&cli->error, WEFT_INPUT, "%s: cannot be written into %s: %s; %s", path, folder,
                      strerrordesc_np(errno),

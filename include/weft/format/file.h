@@ -19,18 +19,28 @@ bool weft_file_load(const char **data, size_t *length, const char *path, size_t 
 // The name in the folder of `path` that is one or two edits away from its own, or its own with an
 // ending; false: there is none.
 bool weft_file_near(char near[WEFT_FILE_NAME_BYTES], const char *path) WEFT_MUST_USE;
-// Writes to a temporary name beside `path`, syncs and renames, so that no half file is ever seen.
+// Writes to a temporary name beside `path`, syncs and renames, so that no half file is ever seen;
+// takes away what killed processes left of that name. Pipes and devices are written in place. In a
+// sticky folder that all may write to, links of another user are not followed and their pipes not
+// written into. IO.
 bool weft_file_save(const char *path, const void *data, size_t length, struct weft_error *error)
     WEFT_MUST_USE;
+// Whether those rules let `path` be written, asked before the work. IO.
+bool weft_file_may_save(const char *path, struct weft_error *error) WEFT_MUST_USE;
+// Opens a file by the same rules that is read and added to, and makes it where it is not there.
+// *file = -1: a pipe or device, which cannot be. IO.
+bool weft_file_open_kept(int *file, const char *path, struct weft_error *error) WEFT_MUST_USE;
 struct weft_file {
-    const char *path;
+    const char *name; // in the folder
     const void *data;
     size_t length;
 };
-// Several files of one folder, all or none: renamed only when every one is written and synced; on
-// failure nothing new is left. IO.
-bool weft_files_save(const struct weft_file *files, uint32_t count, struct weft_arena scratch,
-                     struct weft_error *error) WEFT_MUST_USE;
+// Several files of one folder, all or none. A folder that is not there is made, and one that holds
+// nothing but files of these names is replaced as a whole; beside other files they are put one by
+// one, and what they replaced is put back if one of them fails. Nothing of another name is changed.
+// At least one file. IO.
+bool weft_files_save(const char *folder, const struct weft_file *files, uint32_t count,
+                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // ---- what a file is ----
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder of --output: table.md, results.json and a picture a system.
 //
-// All is written into a folder beside it, which is renamed when it is whole: there is never half a
-// folder. The picture shows by how much each figure misses its goal, or is beyond what was
-// published.
+// The folder is made whole or not at all (weft_files_save). The picture shows by how much each
+// figure misses its goal, or is beyond what was published.
 
 #include "reproduce.h"
 #include "weft/format.h"
 #include "weft/report.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -125,6 +124,22 @@ static const char *parent_of(const char *path, struct weft_arena *arena)
     return length == 0 ? "." : weft_arena_text(arena, path, length);
 }
 
+// Whether a folder has nothing in it; false where it cannot be looked through.
+static bool is_empty(const char *path)
+{
+    DIR *folder = opendir(path);
+    uint32_t count = 0;
+    // No other thread reads this folder's stream.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    while (folder != NULL && readdir(folder) != NULL) {
+        count++;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return folder != NULL && count <= 2; // itself and its parent
+}
+
 bool reproduce_can_save(const struct reproduce *reproduce)
 {
     struct cli *cli = reproduce->cli;
@@ -133,37 +148,39 @@ bool reproduce_can_save(const struct reproduce *reproduce)
     if (path == NULL) {
         return true;
     }
-    if (stat(path, &status) == 0 && !S_ISDIR(status.st_mode)) {
+    bool there = stat(path, &status) == 0;
+    if (there && !S_ISDIR(status.st_mode)) {
         return weft_fail(&cli->error, WEFT_IO, "%s: a file; name a folder that is new or empty",
                          path);
     }
-    // An empty folder can be removed and made again; one that is not stays as it is.
-    if (stat(path, &status) == 0 && (rmdir(path) != 0 || mkdir(path, status.st_mode) != 0)) {
+    // What other runs wrote would stand beside this one's.
+    if (there && !is_empty(path)) {
         return weft_fail(&cli->error, WEFT_IO, "%s: %s; name a folder that is new or empty", path,
-                         strerrordesc_np(errno));
+                         strerrordesc_np(ENOTEMPTY));
     }
-    const char *parent = parent_of(path, &cli->arena);
+    const char *parent = there ? path : parent_of(path, &cli->arena);
     return access(parent, W_OK | X_OK) == 0 ||
            weft_fail(&cli->error, WEFT_IO, "%s: cannot be made in %s: %s", path, parent,
                      strerrordesc_np(errno));
 }
 
 // Adds a file of that name to those that are to be written.
-static void add_file(struct weft_file *files, uint32_t *count, const char *path, const char *text)
+static void add_file(struct weft_file *files, uint32_t *count, const char *name, const char *text)
 {
-    files[(*count)++] = (struct weft_file){path, text, strlen(text)};
+    files[(*count)++] = (struct weft_file){name, text, strlen(text)};
 }
 
-// Lists what is to be written into `folder`: the two files, then a picture for each system.
-static uint32_t list_files(struct weft_file **list, const struct reproduce *reproduce,
-                           const char *folder, struct weft_arena *arena)
+bool reproduce_save(struct reproduce *reproduce)
 {
+    struct cli *cli = reproduce->cli;
+    struct weft_arena *arena = &cli->arena;
+    if (reproduce->input.output_path == NULL) {
+        return true;
+    }
     struct weft_file *files = WEFT_NEW(arena, struct weft_file, (size_t)reproduce->claim_count + 2);
     uint32_t count = 0;
-    const char *table = make_table(reproduce, arena, reproduce->cli->scratch);
-    add_file(files, &count, weft_arena_format(arena, "%s/table.md", folder), table);
-    const char *results = reproduce_json(reproduce, arena);
-    add_file(files, &count, weft_arena_format(arena, "%s/results.json", folder), results);
+    add_file(files, &count, "table.md", make_table(reproduce, arena, cli->scratch));
+    add_file(files, &count, "results.json", reproduce_json(reproduce, arena));
     for (uint32_t first = 0, end = 0; first < reproduce->claim_count; first = end) {
         const char *system = reproduce->claims[first].system;
         while (end < reproduce->claim_count && strcmp(reproduce->claims[end].system, system) == 0) {
@@ -171,35 +188,8 @@ static uint32_t list_files(struct weft_file **list, const struct reproduce *repr
         }
         const char *picture = make_picture(reproduce, first, end - first, arena);
         if (picture != NULL) {
-            add_file(files, &count, weft_arena_format(arena, "%s/%s.svg", folder, system), picture);
+            add_file(files, &count, weft_arena_format(arena, "%s.svg", system), picture);
         }
     }
-    *list = files;
-    return count;
-}
-
-bool reproduce_save(struct reproduce *reproduce)
-{
-    struct cli *cli = reproduce->cli;
-    const char *path = reproduce->input.output_path;
-    if (path == NULL) {
-        return true;
-    }
-    char *folder = weft_arena_format(&cli->arena, "%s/.weft-XXXXXX", parent_of(path, &cli->arena));
-    if (mkdtemp(folder) == NULL) {
-        return weft_fail(&cli->error, WEFT_IO, "%s: %s", folder, strerrordesc_np(errno));
-    }
-    struct weft_file *files = NULL;
-    uint32_t count = list_files(&files, reproduce, folder, &cli->arena);
-    bool fine = weft_files_save(files, count, cli->scratch, &cli->error);
-    if (fine && (chmod(folder, 0755) != 0 || rename(folder, path) != 0)) {
-        fine = weft_fail(&cli->error, WEFT_IO, "%s: %s", path, strerrordesc_np(errno));
-    }
-    for (uint32_t i = 0; i < count && !fine; i++) {
-        unlink(files[i].path);
-    }
-    if (!fine) {
-        rmdir(folder);
-    }
-    return fine;
+    return weft_files_save(reproduce->input.output_path, files, count, cli->scratch, &cli->error);
 }

@@ -8,7 +8,6 @@
 #include "sweep.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -48,17 +47,18 @@ bool sweep_file_open(struct sweep_file *kept, struct sweep *sweep)
 {
     struct cli *cli = sweep->cli;
     *kept = (struct sweep_file){.file = -1};
-    struct stat named;
-    if (cli->output_path == NULL || (stat(cli->output_path, &named) == 0 &&
-                                     !S_ISREG(named.st_mode) && !S_ISDIR(named.st_mode))) {
-        return true; // a pipe or a device cannot be taken up again
-    }
     kept->path = cli->output_path;
     for (;;) {
-        kept->file = open(kept->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-        if (kept->file < 0) {
-            return fail_io(cli, kept->path, "open", errno);
+        if (kept->path == NULL) {
+            return true;
         }
+        if (!weft_file_open_kept(&kept->file, kept->path, &cli->error)) {
+            return false;
+        }
+        if (kept->file < 0) {
+            return true; // a pipe or a device cannot be taken up again
+        }
+        struct stat named;
         struct stat opened;
         if (!lock_file(kept, cli)) {
             return false;

@@ -298,43 +298,50 @@ bool weft_chakra_load(struct weft_chakra_trace *trace, const char *path, const c
 
 // ---- saving ----
 
-// A folder, there or to be made, stands for the prefix "trace" in it.
-static bool take_folder(const char **prefix, struct weft_arena *scratch, struct weft_error *error)
+// A folder, there or to be made, stands for the prefix "trace" in it. A folder that a prefix names
+// must be there, as that of any file.
+static bool split_prefix(const char **folder, const char **stem, const char *prefix,
+                         struct weft_arena *scratch, struct weft_error *error)
 {
-    struct stat found;
-    size_t length = strlen(*prefix);
-    bool wanted = length > 0 && (*prefix)[length - 1] == '/';
-    if (wanted && mkdir(*prefix, 0777) != 0 && errno != EEXIST) {
-        return weft_fail(error, WEFT_IO, "%s: cannot create: %s", *prefix, strerrordesc_np(errno));
+    size_t length = strlen(prefix);
+    const char *slash = strrchr(prefix, '/');
+    *folder = prefix;
+    *stem = "trace";
+    if ((length > 0 && prefix[length - 1] == '/') || is_folder(prefix)) {
+        return true;
     }
-    if (wanted || (stat(*prefix, &found) == 0 && S_ISDIR(found.st_mode))) {
-        *prefix = weft_arena_format(scratch, "%s%strace", *prefix, wanted ? "" : "/");
-    }
-    return true;
+    *stem = slash == NULL ? prefix : slash + 1;
+    *folder = slash == NULL     ? "."
+              : slash == prefix ? "/"
+                                : weft_arena_text(scratch, prefix, (size_t)(slash - prefix));
+    return is_folder(*folder) ||
+           weft_fail(error, WEFT_IO, "%s: there is no folder '%s'; make it, or write elsewhere",
+                     prefix, *folder);
 }
 
 bool weft_chakra_save(const char *prefix, const struct weft_chakra_files *trace,
                       struct weft_arena scratch, struct weft_error *error)
 {
-    if (!take_folder(&prefix, &scratch, error)) {
+    const char *folder = NULL;
+    const char *stem = NULL;
+    if (!split_prefix(&folder, &stem, prefix, &scratch, error)) {
         return false;
     }
     uint32_t ranks = trace->rank_count;
-    struct stat found;
-    const char *beyond = weft_arena_format(&scratch, "%s.%u.et", prefix, ranks);
-    if (stat(beyond, &found) == 0) {
+    const char *beyond = weft_arena_format(&scratch, "%s/%s.%u.et", folder, stem, ranks);
+    if (access(beyond, F_OK) == 0) {
         return weft_fail(error, WEFT_IO,
                          "%s is there, of a larger trace; remove that or choose another prefix",
                          beyond);
     }
     struct weft_file *files = WEFT_NEW(&scratch, struct weft_file, (size_t)ranks + 1);
     for (uint32_t r = 0; r < ranks; r++) {
-        files[r].path = weft_arena_format(&scratch, "%s.%u.et", prefix, r);
+        files[r].name = weft_arena_format(&scratch, "%s.%u.et", stem, r);
         files[r].data = trace->data[r];
         files[r].length = trace->lengths[r];
     }
-    files[ranks].path = weft_arena_format(&scratch, "%s.json", prefix);
+    files[ranks].name = weft_arena_format(&scratch, "%s.json", stem);
     files[ranks].data = trace->groups;
     files[ranks].length = trace->groups_length;
-    return weft_files_save(files, ranks + 1, scratch, error);
+    return weft_files_save(folder, files, ranks + 1, scratch, error);
 }
