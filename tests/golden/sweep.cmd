@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # tolerance: 1e-9
 try() { "$@"; echo "= $?"; }
-keyless() { sed 's/"key":"[0-9a-f]*",//'; } # a key changes with the version
+keyless() { # a key changes with the version
+  sed 's/"key":"[0-9a-f]*",//; s/,"checksum":"[0-9a-f]*"//'
+}
 cat > grid.yaml <<'Y'
 common: {servers: 8, rate: 100Gbps}
 grid:
@@ -26,15 +28,32 @@ echo '# as a table'
 weft sweep --merge 3.jsonl 1.jsonl 2.jsonl --csv | cut -d, -f1-12
 weft sweep --merge one.jsonl --markdown | tail -2 | cut -c1-100
 try weft sweep grid.yaml --csv
-echo '# what is there is not run again, a torn line is'
-head -c -100 one.jsonl | sed 's/"servers":8,"links":16/"servers":8,"links":0/' > kept.jsonl
-weft sweep grid.yaml -o kept.jsonl && grep -o '"links":[0-9]*' kept.jsonl
-tail -n 1 one.jsonl > last; tail -n 1 kept.jsonl | cmp - last && echo mended
+echo '# what is there is not run again (its job is another by now), a torn line is'
+echo 'grid: {job: job.fbuf, fabric: leaf-spine, rate: [100Gbps, 200Gbps, 400Gbps]}' > kept.yaml
+cp "$EXAMPLES/jobs/sends_4.fbuf" job.fbuf
+weft sweep kept.yaml -o kept.jsonl && cp kept.jsonl first.jsonl
+cp "$EXAMPLES/jobs/dlrm_16.fbuf" job.fbuf
+head -c -100 first.jsonl > kept.jsonl
+weft sweep kept.yaml -o kept.jsonl && cmp kept.jsonl first.jsonl | cut -d, -f2
+cp "$EXAMPLES/jobs/sends_4.fbuf" job.fbuf
+echo '# a line that was changed is, too, and one without a checksum'
+cp first.jsonl kept.jsonl
+sed -i '1s/"links":[0-9]*/"links":0/; 2s/200Gbps/300Gbps/; 3s/,"checksum".*/}/' kept.jsonl
+try weft sweep --merge kept.jsonl
+weft sweep kept.yaml -o kept.jsonl && cmp kept.jsonl first.jsonl && echo mended
+sed -i 's/,"checksum".*/}/' kept.jsonl && weft sweep --merge kept.jsonl | wc -l
+head -n 1 first.jsonl | cut -c -200 > kept.jsonl && echo "{}" >> kept.jsonl
+try weft sweep kept.yaml -o kept.jsonl
+sed -i '2d' kept.jsonl
+weft sweep kept.yaml -o kept.jsonl && cmp kept.jsonl first.jsonl && echo mended
+for i in 1 2 3 4 5 6 7 8 9 10; do head -n 1 first.jsonl | sed 's/ring/rung/'; done > kept.jsonl
+sed -i 's/"links"/"links_"/' kept.jsonl
+weft sweep kept.yaml -o kept.jsonl 2>&1 | tail -n 2; cmp kept.jsonl first.jsonl && echo mended
 echo '# a longer grid takes over what is the same'
 sed 's/ideal, ring/torus-2d, ideal, ring/' grid.yaml > longer.yaml
-weft sweep longer.yaml -o kept.jsonl
-grep -o '"index":[0-9]*\|"links":[0-9]*' kept.jsonl | paste - -
-weft sweep longer.yaml | cut -c -60 > fresh; cut -c -60 kept.jsonl | cmp - fresh && echo in order
+cp one.jsonl kept.jsonl
+weft sweep longer.yaml -o kept.jsonl && weft sweep longer.yaml -o fresh.jsonl
+cmp kept.jsonl fresh.jsonl && wc -l < fresh.jsonl
 echo '# a scenario that fails'
 cat > some.yaml <<'Y'
 common: {rate: 100Gbps}
@@ -62,7 +81,8 @@ ls none.jsonl
 echo '# plans'
 cat > plans.yaml <<Y
 verb: plan
-common: {job: $EXAMPLES/jobs/dlrm_16.fbuf, rate: 100Gbps}
+common: {job: dlrm_16.fbuf, rate: 100Gbps}
 grid: {degree: [2, 4], method: topoopt, effort: 0.001}
 Y
+cp "$EXAMPLES/jobs/dlrm_16.fbuf" .
 weft sweep plans.yaml | grep -o '"degree":[24],\|"iteration_s":[0-9.e-]*'

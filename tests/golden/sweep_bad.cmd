@@ -29,7 +29,7 @@ weft sweep good.yaml -o out.jsonl 2>&1 | sed 's/Weft [0-9.]*/Weft V/'
 wc -l < out.jsonl
 try weft sweep good.yaml -o out.jsonl --prune
 grep -o '"seed":[0-9]' out.jsonl
-sed 's/"seed":2/"seed":5/; s/"key":"[0-9a-f]*/"key":"0000000000000000/' out.jsonl > other.jsonl
+sed 's/\[2, 3\]/[5, 3]/' good.yaml > other.yaml && weft sweep other.yaml -o other.jsonl
 try weft sweep --merge out.jsonl other.jsonl
 try weft sweep good.yaml -o nowhere/out.jsonl
 try weft sweep good.yaml -o /dev/full

@@ -3,7 +3,9 @@
 // killed goes on from there. At its end the file is written anew, in order.
 //
 // A line is known by the hash of its parameters and the program's version, not by its place, so
-// that a specification may grow between two runs. A lock keeps two sweeps from writing one file.
+// that a specification may grow between two runs. Its checksum tells whether it is as it was
+// written; a line that is not counts for nothing and its scenario runs again. A lock keeps two
+// sweeps from writing one file.
 
 #include "sweep.h"
 
@@ -19,6 +21,7 @@
 static const double sync_every_s = 1;
 // A sweep that was killed under mpirun may end a moment later.
 static const double lock_within_s = 10;
+enum { NOTES_MAX = 8 }; // on changed lines
 
 static bool fail_io(struct cli *cli, const char *path, const char *doing, int number)
 {
@@ -113,6 +116,12 @@ bool sweep_file_append(struct sweep_file *kept, struct cli *cli, const struct sw
 
 // ---- reading ----
 
+static bool begins_line(const char *text, size_t length)
+{
+    size_t begin = sizeof SWEEP_LINE_BEGINS - 1;
+    return length > begin && memcmp(text, SWEEP_LINE_BEGINS, begin) == 0;
+}
+
 // Fields of a line that sweep_run wrote; false where it is something else.
 static bool read_line(struct sweep_line *line, char *text, size_t length)
 {
@@ -121,14 +130,14 @@ static bool read_line(struct sweep_line *line, char *text, size_t length)
     const json_t *index = json_object_get(object, "index");
     const char *key = json_string_value(json_object_get(object, "key"));
     char *end = NULL;
-    bool fine = strncmp(text, SWEEP_LINE_BEGINS, sizeof SWEEP_LINE_BEGINS - 1) == 0 &&
-                schema != NULL && json_is_integer(index) && json_integer_value(index) >= 0 &&
+    bool fine = schema != NULL && json_is_integer(index) && json_integer_value(index) >= 0 &&
                 json_integer_value(index) < WEFT_SWEEP_MAX && key != NULL && strlen(key) == 16;
     if (fine) {
         *line = (struct sweep_line){
             .index = (uint32_t)json_integer_value(index),
             .key = strtoull(key, &end, 16),
             .failed = json_object_get(object, "result") == NULL,
+            .changed = !sweep_is_sealed(text, length),
             .text = text,
             .length = length,
         };
@@ -149,6 +158,7 @@ static void move_line(struct sweep_line *line, uint32_t index, struct weft_arena
     line->text = weft_arena_format(arena, SWEEP_LINE_BEGINS "%u%.*s", index,
                                    (int)(line->length - begin), line->text + begin);
     line->length = strlen(line->text);
+    sweep_seal(line->text, line->length);
     line->index = index;
 }
 
@@ -158,6 +168,7 @@ struct reading {
     size_t length; // of whole lines
     size_t next;
     uint32_t number; // of the line that was read last
+    uint32_t changed_count;
 };
 
 static bool load(struct reading *reading, struct cli *cli, const char *path)
@@ -175,7 +186,7 @@ static bool load(struct reading *reading, struct cli *cli, const char *path)
         return weft_fail(&cli->error, WEFT_INPUT,
                          "%s: its last line is none of weft sweep; write -o to another file", path);
     }
-    *reading = (struct reading){path, (char *)(uintptr_t)data, whole, 0, 0};
+    *reading = (struct reading){.path = path, .data = (char *)(uintptr_t)data, .length = whole};
     return true;
 }
 
@@ -187,10 +198,13 @@ static bool next_line(struct sweep_line *line, bool *more, struct reading *readi
         return true;
     }
     char *text = reading->data + reading->next;
-    size_t length = (size_t)(strchrnul(text, '\n') - text);
+    // Whole lines alone are read.
+    const char *end = memchr(text, '\n', reading->length - reading->next);
+    size_t length = (size_t)(end - text);
     reading->number++;
-    if (memchr(text, '\n', reading->length - reading->next) != text + length ||
-        !read_line(line, text, length)) {
+    if (begins_line(text, length) && !read_line(line, text, length)) { // what is left of one
+        *line = (struct sweep_line){.changed = true, .text = text, .length = length};
+    } else if (!begins_line(text, length)) {
         return weft_fail(&cli->error, WEFT_INPUT,
                          "%s: line %u: not a line of weft sweep; remove it, or write -o to another "
                          "file",
@@ -200,11 +214,29 @@ static bool next_line(struct sweep_line *line, bool *more, struct reading *readi
     return true;
 }
 
+// A changed line says nothing that could be believed, not even which scenario it is of: that runs
+// again because no other line is of it.
+static void note_changed(const struct cli *cli, const struct sweep_line *line,
+                         struct reading *reading)
+{
+    reading->changed_count++;
+    if (reading->changed_count <= NOTES_MAX) {
+        cli_note(cli, "%s: line %u: %s; its scenario runs again", reading->path, reading->number,
+                 sweep_has_seal(line->text, line->length)
+                     ? "changed since it was written"
+                     : "without a checksum, changed or of an older version");
+    }
+}
+
 // Takes one line that was found. A failed scenario runs again, and where it is none any more, its
 // line held no result.
-static bool take_line(struct sweep *sweep, struct sweep_line *line, const struct reading *reading)
+static bool take_line(struct sweep *sweep, struct sweep_line *line, struct reading *reading)
 {
     struct cli *cli = sweep->cli;
+    if (line->changed) {
+        note_changed(cli, line, reading);
+        return true;
+    }
     uint32_t found = sweep_find(sweep, line->key);
     if (found == WEFT_NONE && (sweep->prunes || line->failed)) {
         return true;
@@ -243,6 +275,9 @@ bool sweep_file_resume(struct sweep_file *kept, struct sweep *sweep)
             return false;
         }
     }
+    if (reading.changed_count > NOTES_MAX) {
+        cli_note(cli, "%s: %u more such lines", kept->path, reading.changed_count - NOTES_MAX);
+    }
     return ftruncate(kept->file, (off_t)reading.length) == 0 ||
            fail_io(cli, kept->path, "cut off its torn last line", errno);
 }
@@ -266,6 +301,18 @@ static int compare_lines(const void *a, const void *b)
                             : (int)x->failed - (int)y->failed;
 }
 
+// Lines of older versions have no checksum and are taken as they are; those that have one are to be
+// what was written.
+static bool check_merged(const struct sweep_line *line, struct reading *reading, struct cli *cli)
+{
+    bool older = line->key != 0 && !sweep_has_seal(line->text, line->length);
+    reading->changed_count += older;
+    return !line->changed || older ||
+           weft_fail(&cli->error, WEFT_INPUT,
+                     "%s: line %u: changed since it was written; run its sweep again with -o %s",
+                     reading->path, reading->number, reading->path);
+}
+
 static bool gather(struct merged *merged, struct sweep *sweep)
 {
     for (uint32_t i = 0; i < sweep->path_count; i++) {
@@ -280,10 +327,16 @@ static bool gather(struct merged *merged, struct sweep *sweep)
                 merged->lines = realloc(merged->lines, merged->room * sizeof *merged->lines);
                 WEFT_ASSERT(merged->lines != NULL);
             }
-            if (!next_line(&merged->lines[merged->count], &more, &reading, sweep->cli)) {
+            struct sweep_line *line = &merged->lines[merged->count];
+            if (!next_line(line, &more, &reading, sweep->cli) ||
+                (more && !check_merged(line, &reading, sweep->cli))) {
                 return false;
             }
             merged->count += more;
+        }
+        if (reading.changed_count > 0) {
+            cli_note(sweep->cli, "%s: lines without a checksum, as of older versions: %u",
+                     reading.path, reading.changed_count);
         }
     }
     return true;

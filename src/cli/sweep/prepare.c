@@ -165,14 +165,10 @@ static bool check_values(const struct sweep *sweep)
 
 // ---- keys ----
 
-// FNV-1a, 64 bits: Fowler, Noll, Vo, and Eastlake, "The FNV Non-Cryptographic Hash Algorithm",
-// draft-eastlake-fnv. The end of a word counts.
+// The end of a word counts.
 static uint64_t add_word(uint64_t hash, const char *word)
 {
-    for (size_t i = 0; i <= strlen(word); i++) {
-        hash = (hash ^ (unsigned char)word[i]) * 0x100000001b3ull;
-    }
-    return hash;
+    return sweep_hash(hash, word, strlen(word) + 1);
 }
 
 // The same for the same parameters in another order.
@@ -180,9 +176,9 @@ static uint64_t scenario_key(const struct sweep *sweep, uint32_t index)
 {
     const struct weft_sweep_value *values[WEFT_SWEEP_KEYS_MAX];
     const struct weft_sweep_grid *grid = weft_sweep_scenario(values, &sweep->spec, index);
-    uint64_t sum = add_word(add_word(0xcbf29ce484222325ull, WEFT_VERSION), sweep->spec.verb);
+    uint64_t sum = add_word(add_word(SWEEP_HASH_BEGIN, WEFT_VERSION), sweep->spec.verb);
     for (uint32_t i = 0; i < grid->key_count; i++) {
-        uint64_t hash = add_word(0xcbf29ce484222325ull, grid->keys[i].name);
+        uint64_t hash = add_word(SWEEP_HASH_BEGIN, grid->keys[i].name);
         for (uint32_t w = 0; w < values[i]->word_count; w++) {
             hash = add_word(hash, values[i]->words[w]);
         }

@@ -329,7 +329,7 @@ static bool write_line(void *context)
     if (sweep->adds_wall) {
         fprintf(scenario->out, ",\"wall_s\":%.3f", cli_elapsed_s(sweep->cli) - scenario->started_s);
     }
-    fputc('}', scenario->out);
+    fputs(SWEEP_LINE_ENDS, scenario->out);
     return true;
 }
 
@@ -376,6 +376,9 @@ struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index)
     line.failed = !ready || !weft_guard(answer, &scenario, &scenario.error);
     weft_arena_release(&scenario.scratch); // a line that says that memory is out needs some
     line.text = to_text(&line.length, write_line, &scenario);
+    if (line.text != NULL) {
+        sweep_seal(line.text, line.length);
+    }
     weft_arena_release(&all);
     return line;
 }

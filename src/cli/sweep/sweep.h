@@ -3,8 +3,8 @@
 #define WEFT_CLI_SWEEP_H
 
 // weft sweep: what its files share. sweep.c parses and leads, prepare.c checks scenarios
-// before any runs, scenario.c runs one, workers.c runs many on threads, file.c keeps
-// the results, ranks.c shares scenarios among processes started by mpirun.
+// before any runs, scenario.c runs one, seal.c has the checksums of lines, workers.c runs many on
+// threads, file.c keeps the results, ranks.c shares scenarios among processes started by mpirun.
 
 #include "cli/cli.h"
 #include "cli/mpi.h"
@@ -43,7 +43,8 @@ struct sweep_line {
     uint32_t index;
     uint64_t key;
     bool failed;
-    char *text; // without the newline
+    bool changed; // since it was written, or it has no checksum: nothing else of it counts
+    char *text;   // without the newline
     size_t length;
 };
 
@@ -55,7 +56,7 @@ bool sweep_prepare(struct sweep *sweep, const char *data, size_t length) WEFT_MU
 // The scenario with this key, or WEFT_NONE. O(log scenarios).
 uint32_t sweep_find(const struct sweep *sweep, uint64_t key);
 
-// ---- scenario.c ----
+// ---- scenario.c and seal.c ----
 
 union sweep_request {
     struct weft_simulate_request simulate;
@@ -98,6 +99,16 @@ bool sweep_is_argument(const char *key);
 struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index);
 // The start of a line, up to its key.
 #define SWEEP_LINE_BEGINS "{\"schema\":\"weft.sweep/1\",\"index\":"
+// The end of a line: the checksum of all that stands before it.
+#define SWEEP_LINE_ENDS ",\"checksum\":\"0000000000000000\"}"
+// Fills in the checksum of a line that ends with SWEEP_LINE_ENDS.
+void sweep_seal(char *text, size_t length);
+// Whether a line has a checksum, and whether that is of this line.
+bool sweep_has_seal(const char *text, size_t length);
+bool sweep_is_sealed(const char *text, size_t length);
+// FNV-1a, 64 bits, of bytes behind others whose hash that is; at first SWEEP_HASH_BEGIN.
+#define SWEEP_HASH_BEGIN 0xcbf29ce484222325ull
+uint64_t sweep_hash(uint64_t hash, const char *bytes, size_t length);
 // A line of `parameters` alone, for --list; the caller frees it. NULL where memory is out.
 char *sweep_list_line(const struct sweep *sweep, uint32_t index);
 // Fills cli->error: there is no memory for a line. Returns false.
