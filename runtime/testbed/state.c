@@ -128,15 +128,25 @@ static json_t *describe(const struct weft_lab *lab)
                      "tables", tables);
 }
 
+char *weft_lab_write(const struct weft_lab *lab)
+{
+    json_t *object = describe(lab);
+    char *text =
+        object != NULL ? json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(object);
+    return text;
+}
+
 bool weft_lab_save(const struct weft_lab *lab, struct weft_arena scratch, struct weft_error *error)
 {
     (void)scratch;
     char path[PATH_BYTES];
-    json_t *object = describe(lab);
-    WEFT_ASSERT(object != NULL);
-    char *text = json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
-    json_decref(object);
-    WEFT_ASSERT(text != NULL);
+    char *text = weft_lab_write(lab);
+    if (text == NULL) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%s: the path of the plan is no UTF-8; rename the file or its folder",
+                         lab->plan_path);
+    }
     bool fine = make_folder(error) &&
                 weft_file_save(state_path(path, lab->name), text, strlen(text), error);
     free(text);
@@ -151,10 +161,21 @@ static bool read_tables(struct weft_lab *lab, const json_t *tables)
     }
     for (uint32_t p = 0; p < lab->ocs_count; p++) {
         json_int_t ids[2];
-        if (json_unpack(json_array_get(tables, p), "[I, I]", &ids[0], &ids[1]) != 0) {
+        if (json_unpack(json_array_get(tables, p), "[I, I]", &ids[0], &ids[1]) != 0 || ids[0] < 0 ||
+            ids[0] > UINT32_MAX || ids[1] < 0 || ids[1] > UINT32_MAX) {
             return false;
         }
         lab->ocs[p] = (struct weft_bpf_ocs){-1, (uint32_t)ids[0], (uint32_t)ids[1]};
+    }
+    return true;
+}
+
+static bool are_counts(const int *numbers, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (numbers[i] < 0) {
+            return false;
+        }
     }
     return true;
 }
@@ -175,6 +196,7 @@ static bool read_state(struct weft_lab *lab, json_t *object)
     int shape[3] = {0}; // switches, degree, radix
     json_int_t dark_ns = 0;
     struct weft_lab made = {0};
+    struct weft_error ignored;
     if (json_unpack(object,
                     "{ss, ss, sb, ss, ss, si, si, sF, sF, si, si, si, si, si, sb, sb, sI, si, si, "
                     "si, so}",
@@ -185,9 +207,11 @@ static bool read_state(struct weft_lab *lab, json_t *object)
                     &counts[5], "marks_id", &counts[6], "htb", &htb, "offloads", &offloads,
                     "dark_ns", &dark_ns, "switches", &shape[0], "degree", &shape[1], "radix",
                     &shape[2], "tables", &tables) != 0 ||
-        shape[0] < 0 || shape[1] < 0 || shape[2] < 0 || strcmp(schema, SCHEMA) != 0 ||
-        strlen(name) >= sizeof made.name || strlen(fabric) >= sizeof made.fabric ||
-        strlen(plan) >= sizeof made.plan_path || counts[0] < 2 ||
+        !are_counts(counts, 7) || !are_counts(shape, 3) || shape[0] > WEFT_LAB_SWITCHES_MAX ||
+        dark_ns < 0 || made.rate_Bps < 0 || made.planned_rate_Bps < 0 ||
+        strcmp(schema, SCHEMA) != 0 || strlen(name) >= sizeof made.name ||
+        strlen(fabric) >= sizeof made.fabric || strlen(plan) >= sizeof made.plan_path ||
+        !weft_lab_check_name(name, &ignored) || counts[0] < 2 ||
         (uint32_t)counts[0] > WEFT_LAB_SERVERS_MAX || counts[1] < 1 ||
         (uint32_t)counts[1] > WEFT_LAB_PORTS_MAX || !read_tables(&made, tables) ||
         (made.ocs_count != 0 && made.ocs_count != (uint32_t)counts[1])) {
@@ -214,6 +238,14 @@ static bool read_state(struct weft_lab *lab, json_t *object)
     return true;
 }
 
+bool weft_lab_read(struct weft_lab *lab, const char *text, size_t length)
+{
+    json_t *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+    bool fine = object != NULL && read_state(lab, object);
+    json_decref(object);
+    return fine;
+}
+
 bool weft_lab_load(struct weft_lab *lab, const char *name, struct weft_arena scratch,
                    struct weft_error *error)
 {
@@ -229,9 +261,7 @@ bool weft_lab_load(struct weft_lab *lab, const char *name, struct weft_arena scr
     if (!weft_file_load(&data, &length, path, 1 << 20, &scratch, error)) {
         return false;
     }
-    json_t *object = json_loadb(data, length, 0, NULL);
-    bool fine = object != NULL && read_state(lab, object) && strcmp(lab->name, name) == 0;
-    json_decref(object);
+    bool fine = weft_lab_read(lab, data, length) && strcmp(lab->name, name) == 0;
     if (!fine || !lab->is_up) {
         return weft_fail(error, WEFT_IO,
                          "lab '%s' is what a killed run left; weft lab down takes it away", name);

@@ -29,6 +29,7 @@
 #define WEFT_LAB_DEFAULT "lab"
 #define WEFT_LAB_SERVERS_MAX 512u
 #define WEFT_LAB_PORTS_MAX 32u
+#define WEFT_LAB_SWITCHES_MAX 65024 // nodes stand in two bytes of an address
 enum { WEFT_LAB_NAME_MAX = 24 };
 
 // ---- wirings ----

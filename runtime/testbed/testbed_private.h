@@ -16,6 +16,11 @@ const uint32_t *weft_lab_outputs(const struct weft_lab_wiring *wiring, uint32_t 
                                  struct weft_arena *arena);
 double weft_lab_clock_s(void);
 
+// state.c: a lab as the text of its file, which is NULL where the plan's path is no UTF-8 and the
+// caller frees; and a lab from such a text, false where that is none.
+char *weft_lab_write(const struct weft_lab *lab) WEFT_MUST_USE;
+bool weft_lab_read(struct weft_lab *lab, const char *text, size_t length) WEFT_MUST_USE;
+
 // node.c: nothing but what is sent passes the namespace.
 bool weft_lab_silence(const char *netns, struct weft_error *error) WEFT_MUST_USE;
 // A namespace whose kernel forwards, with the node's address on lo and a hash of flows of its own.

@@ -132,6 +132,13 @@ class Tests:
         self.expect("full disk", done, 5, FOLDER)
         self.nothing_left("full disk")
 
+    def path_without_utf8(self):
+        path = os.fsencode(self.plan).replace(b".json", b"-\xe9.json")
+        shutil.copy(self.plan, path)
+        done = self.lab("up", path, errors="replace")
+        self.expect("a path that is no UTF-8", done, 3, "no UTF-8")
+        self.nothing_left("a path that is no UTF-8")
+
     def out_of_files(self):
         # The n-th open fails for rising n: each time all is taken away again.
         for count in range(5, 40, 3):
@@ -232,7 +239,7 @@ def run_all(weft, cluster, plan):
         print(f"SKIP: {probe.stderr.strip()}")
         return 77
     for test in (tests.not_root, tests.taken, tests.killed, tests.unfinished, tests.claimed,
-                 tests.full_disk, tests.out_of_files, tests.stopped, tests.runs):
+                 tests.full_disk, tests.path_without_utf8, tests.out_of_files, tests.stopped, tests.runs):
         test()
         tests.lab("down")
     return 1 if tests.faults else 0
