@@ -17,9 +17,12 @@ const struct weft_module weft_http_module = {
     .remedy = "it speaks to switches over HTTP: install Weft and the packages it needs anew",
 };
 
+enum { HEAD_BYTES_MAX = 64 << 10 };
+
 struct sink {
     char *data; // WEFT_HTTP_BYTES_MAX + 1
     size_t bytes;
+    size_t head_bytes;
     bool is_full;
 };
 
@@ -47,6 +50,20 @@ static size_t collect(char *data, size_t size, size_t count, void *context)
     return bytes;
 }
 
+// Counts what comes before and behind the answer's body; libcurl keeps all of it otherwise.
+static size_t count_head(char *data, size_t size, size_t count, void *context)
+{
+    (void)data;
+    struct sink *sink = context;
+    size_t bytes = size * count;
+    if (bytes > HEAD_BYTES_MAX - sink->head_bytes) {
+        sink->is_full = true;
+        return 0; // ends the exchange
+    }
+    sink->head_bytes += bytes;
+    return bytes;
+}
+
 // A failure of libcurl in one line: the address, what happened, what to do about it.
 static bool tell_failure(CURLcode code, const struct exchange *self, struct weft_error *error)
 {
@@ -57,9 +74,11 @@ static bool tell_failure(CURLcode code, const struct exchange *self, struct weft
     host = host != NULL ? host + 3 : request->url;
     int length = (int)strcspn(host, "/");
     long number = 0;
-    if (self->sink.is_full || code == CURLE_FILESIZE_EXCEEDED) {
-        return weft_fail(error, WEFT_IO, "%.*s: the answer is larger than %u bytes", length, host,
-                         WEFT_HTTP_BYTES_MAX);
+    // libcurl calls a line of the head that is too long for it a lack of memory.
+    if (self->sink.is_full || code == CURLE_FILESIZE_EXCEEDED || code == CURLE_OUT_OF_MEMORY) {
+        return weft_fail(error, WEFT_IO,
+                         "%.*s: the answer is larger than %u bytes, or its head than %u", length,
+                         host, WEFT_HTTP_BYTES_MAX, HEAD_BYTES_MAX);
     }
     switch ((int)code) {
     case CURLE_COULDNT_CONNECT:
@@ -98,11 +117,13 @@ static bool tell_failure(CURLcode code, const struct exchange *self, struct weft
         return weft_fail(error, WEFT_INPUT, "%.200s: no file of certificates (PEM)",
                          request->ca_file != NULL ? request->ca_file : "the system's CAs");
     default:
-        return weft_fail(error, WEFT_IO, "%.*s: %.200s", length, host, words);
+        return weft_fail(error, WEFT_IO, "%.*s: %.200s (libcurl: %d)", length, host, words,
+                         (int)code);
     }
 }
 
-// What the far end may do: protocols, time, size, and nothing on its own.
+// What the far end may do: protocols, time, size, and nothing on its own. Without a quick exit a
+// name server that is silent holds up the end of the exchange, beyond its deadline.
 static bool set_bounds(const struct exchange *self)
 {
     __typeof__(curl_easy_setopt) *set = self->libraries->curl.easy_setopt;
@@ -110,6 +131,7 @@ static bool set_bounds(const struct exchange *self)
     return set(handle, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            set(handle, CURLOPT_TIMEOUT_MS, (long)self->request->deadline_ms) == CURLE_OK &&
            set(handle, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           set(handle, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK &&
            set(handle, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
            set(handle, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK &&
            set(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
@@ -147,7 +169,9 @@ static bool set_request(struct exchange *self)
                 set(handle, CURLOPT_HTTPHEADER, self->headers) == CURLE_OK &&
                 set(handle, CURLOPT_ERRORBUFFER, self->words) == CURLE_OK &&
                 set(handle, CURLOPT_WRITEFUNCTION, collect) == CURLE_OK &&
-                set(handle, CURLOPT_WRITEDATA, &self->sink) == CURLE_OK;
+                set(handle, CURLOPT_WRITEDATA, &self->sink) == CURLE_OK &&
+                set(handle, CURLOPT_HEADERFUNCTION, count_head) == CURLE_OK &&
+                set(handle, CURLOPT_HEADERDATA, &self->sink) == CURLE_OK;
     if (request->body != NULL) {
         // The default is POST for a request with a body; the line below names what was asked for.
         fine = fine && set(handle, CURLOPT_POSTFIELDS, request->body) == CURLE_OK;

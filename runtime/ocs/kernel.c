@@ -92,7 +92,7 @@ bool weft_ocs_open_kernel(struct weft_ocs *ocs, const struct weft_ocs_kernel *ke
                           struct weft_arena *arena, struct weft_error *error)
 {
     static const struct weft_ocs_driver driver = {
-        "kernel", kernel_change, kernel_read, kernel_statistics, kernel_close,
+        "kernel", NULL, kernel_change, kernel_read, kernel_statistics, kernel_close,
     };
     struct kernel_switch *self = WEFT_NEW(arena, struct kernel_switch, 1);
     *self = (struct kernel_switch){.first_index = kernel->first_index, .dark_ns = kernel->dark_ns};

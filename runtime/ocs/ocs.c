@@ -30,14 +30,26 @@ bool weft_ocs_check_matching(const uint32_t *outputs, uint32_t port_count,
     return true;
 }
 
-bool weft_ocs_apply(struct weft_ocs_change *change, struct weft_ocs *ocs, const uint32_t *outputs,
-                    struct weft_arena scratch, struct weft_error *error)
+static void begin(const struct weft_ocs *ocs)
+{
+    if (ocs->driver->begin != NULL) {
+        ocs->driver->begin(ocs->device);
+    }
+}
+
+static bool read_outputs(uint32_t *outputs, const struct weft_ocs *ocs, struct weft_error *error)
+{
+    return ocs->driver->read(ocs->device, outputs, error);
+}
+
+static bool apply(struct weft_ocs_change *change, struct weft_ocs *ocs, const uint32_t *outputs,
+                  struct weft_arena scratch, struct weft_error *error)
 {
     uint32_t n = ocs->port_count;
     uint32_t *now = WEFT_NEW(&scratch, uint32_t, n);
     struct weft_ocs_circuit *batch = WEFT_NEW(&scratch, struct weft_ocs_circuit, n);
     struct weft_ocs_change made = {0};
-    if (!weft_ocs_check_matching(outputs, n, scratch, error) || !weft_ocs_read(now, ocs, error)) {
+    if (!weft_ocs_check_matching(outputs, n, scratch, error) || !read_outputs(now, ocs, error)) {
         return false;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -48,8 +60,8 @@ bool weft_ocs_apply(struct weft_ocs_change *change, struct weft_ocs *ocs, const 
         }
     }
     if (made.changed > 0 && (!ocs->driver->change(ocs->device, batch, made.changed, error) ||
-                             !weft_ocs_read(now, ocs, error))) {
-        return false;
+                             !read_outputs(now, ocs, error))) {
+        return weft_wrap(error, "circuits may have moved, read them anew");
     }
     for (uint32_t i = 0; i < n; i++) {
         if (now[i] != outputs[i]) {
@@ -62,12 +74,20 @@ bool weft_ocs_apply(struct weft_ocs_change *change, struct weft_ocs *ocs, const 
     return true;
 }
 
+bool weft_ocs_apply(struct weft_ocs_change *change, struct weft_ocs *ocs, const uint32_t *outputs,
+                    struct weft_arena scratch, struct weft_error *error)
+{
+    begin(ocs);
+    return apply(change, ocs, outputs, scratch, error);
+}
+
 bool weft_ocs_connect(struct weft_ocs_change *change, struct weft_ocs *ocs,
                       const struct weft_ocs_circuit *circuits, uint32_t count,
                       struct weft_arena scratch, struct weft_error *error)
 {
     uint32_t *outputs = WEFT_NEW(&scratch, uint32_t, ocs->port_count);
-    if (!weft_ocs_read(outputs, ocs, error)) {
+    begin(ocs);
+    if (!read_outputs(outputs, ocs, error)) {
         return false;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -77,17 +97,19 @@ bool weft_ocs_connect(struct weft_ocs_change *change, struct weft_ocs *ocs,
         }
         outputs[circuits[i].input] = circuits[i].output;
     }
-    return weft_ocs_apply(change, ocs, outputs, scratch, error);
+    return apply(change, ocs, outputs, scratch, error);
 }
 
 bool weft_ocs_read(uint32_t *outputs, struct weft_ocs *ocs, struct weft_error *error)
 {
-    return ocs->driver->read(ocs->device, outputs, error);
+    begin(ocs);
+    return read_outputs(outputs, ocs, error);
 }
 
 bool weft_ocs_statistics(struct weft_ocs_port *ports, struct weft_ocs *ocs,
                          struct weft_error *error)
 {
+    begin(ocs);
     return ocs->driver->statistics(ocs->device, ports, error);
 }
 

@@ -42,6 +42,8 @@ struct weft_ocs_port {
 // What a device's driver does. `device` is the driver's own.
 struct weft_ocs_driver {
     const char *name;
+    // An operation of several exchanges begins; NULL = the device has no deadline for it.
+    void (*begin)(void *device);
     // Carries out all changes as one: disconnections first. Inputs are distinct, and the outcome is
     // a matching.
     bool (*change)(void *device, const struct weft_ocs_circuit *changes, uint32_t count,
@@ -86,11 +88,12 @@ void weft_ocs_close(struct weft_ocs *ocs);
 // Where a device is and who may change it.
 struct weft_ocs_access {
     const char *address; // SCHEME://REST; HOST[:PORT] alone is http
-    const char *user;
+    const char *user;    // NULL = nobody
     const char *password;
     const char *ca_file; // certificates (PEM) that are trusted; NULL = those of the system
     bool insecure;       // no certificate is looked at
     uint32_t timeout_ms; // of one exchange; 0 = 5 s
+    uint32_t total_ms;   // of all exchanges of opening, reading or changing; 0 = 10 s
 };
 // Opens a device by the driver of its address's scheme (the table in drivers.c). Fails with INPUT
 // where no driver has that scheme, and as the driver does.
@@ -132,6 +135,7 @@ struct weft_ocs_emulator {
     uint16_t port;           // 0 = the kernel's choice, which `ready` is told
     const char *certificate; // HTTPS by this certificate and key (PEM, as text); NULL = HTTP
     const char *key;
+    uint32_t deadline_ms; // of a request, until its answer was read; 0 = 5 s
     // A fault, for tests: the fail_at-th request (from 1) gets this status, or no answer where it
     // is 0; fail_at 0 = none.
     uint32_t fail_at;

@@ -3,24 +3,27 @@
 //
 // Circuits are one resource, read and replaced whole: a PUT of all pairs is one transaction, in
 // which pairs that stay are the same as before. A change reads and writes: two exchanges, one
-// connection each, beside the two reads that ocs.c makes around it.
+// connection each, beside the two reads that ocs.c makes around it; all have one deadline together.
 
 #include "http.h"
 #include "ocs.h"
 #include "yang.h"
 
 #include <string.h>
+#include <time.h>
 
 // RESTCONF's usual port where it is not behind TLS (Polatis), and HTTPS's.
 #define PORT_HTTP "8008"
 #define PORT_HTTPS "443"
 #define TIMEOUT_MS 5000u // devices move mirrors for some 25 ms and answer within a second
+#define TOTAL_MS 10000u
 
 struct restconf_switch {
     struct weft_ocs_access access;
     const char *host; // as the operator gave it, for messages
     const char *root; // URL of the resources
     uint32_t port_count;
+    uint64_t ends_ms;        // of the operation under way
     struct weft_arena arena; // each exchange begins anew in it
 };
 
@@ -30,6 +33,19 @@ struct operation {
     const char *body; // NULL = read
 };
 
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void restconf_begin(void *device)
+{
+    struct restconf_switch *self = device;
+    self->ends_ms = now_ms() + self->access.total_ms;
+}
+
 // One exchange; anything but success is a failure that quotes the switch.
 static bool exchange(struct weft_http_reply *reply, const struct restconf_switch *self,
                      const struct operation *operation, struct weft_arena *arena,
@@ -37,6 +53,12 @@ static bool exchange(struct weft_http_reply *reply, const struct restconf_switch
 {
     const char *method = operation->body != NULL ? "PUT" : "GET";
     const char *resource = operation->resource;
+    uint64_t now = now_ms();
+    uint64_t left_ms = self->ends_ms > now ? self->ends_ms - now : 0;
+    if (left_ms == 0) {
+        return weft_fail(error, WEFT_IO, "%s: not done in time (%u ms)", self->host,
+                         self->access.total_ms);
+    }
     const struct weft_http_request request = {
         .url = weft_arena_format(arena, "%s%s", self->root, resource),
         .method = method,
@@ -46,16 +68,18 @@ static bool exchange(struct weft_http_reply *reply, const struct restconf_switch
         .body = operation->body,
         .ca_file = self->access.ca_file,
         .insecure = self->access.insecure,
-        .deadline_ms = self->access.timeout_ms,
+        .deadline_ms =
+            left_ms < self->access.timeout_ms ? (uint32_t)left_ms : self->access.timeout_ms,
     };
     if (!weft_http_ask(reply, &request, arena, error)) {
         return false;
     }
     if (reply->status == 401 || reply->status == 403) {
         weft_fail(error, WEFT_UNSUPPORTED,
-                  "%s: %s %s is not permitted (%u); give the name and password of a user that may",
+                  "%s: %s %s is not permitted (%u); name a file of mode 0600 with NAME:PASSWORD of "
+                  "a user that may",
                   self->host, method, resource, reply->status);
-        return weft_remedy(error, "user", "NAME:PASSWORD");
+        return weft_remedy(error, "credentials", "FILE");
     }
     return reply->status / 100 == 2 ||
            weft_fail(error, WEFT_IO, "%s: %s %s: status %u: %.120s", self->host, method, resource,
@@ -155,13 +179,18 @@ bool weft_ocs_open_restconf(struct weft_ocs *ocs, const struct weft_ocs_access *
                             struct weft_arena *arena, struct weft_error *error)
 {
     static const struct weft_ocs_driver driver = {
-        "RESTCONF", restconf_change, restconf_read, restconf_statistics, restconf_close,
+        "RESTCONF",    restconf_begin,      restconf_change,
+        restconf_read, restconf_statistics, restconf_close,
     };
     struct restconf_switch *self = WEFT_NEW(arena, struct restconf_switch, 1);
     *self = (struct restconf_switch){.access = *access};
     if (self->access.timeout_ms == 0) {
         self->access.timeout_ms = TIMEOUT_MS;
     }
+    if (self->access.total_ms == 0) {
+        self->access.total_ms = TOTAL_MS;
+    }
+    restconf_begin(self);
     if (!find_root(self, arena, error) ||
         !weft_arena_init(&self->arena, 4 * WEFT_HTTP_BYTES_MAX, error)) {
         return false;

@@ -51,7 +51,7 @@ bool weft_ocs_open_twin(struct weft_ocs *ocs, uint32_t port_count, struct weft_a
                         struct weft_error *error)
 {
     static const struct weft_ocs_driver driver = {
-        "twin", twin_change, twin_read, twin_statistics, twin_close,
+        "twin", NULL, twin_change, twin_read, twin_statistics, twin_close,
     };
     if (port_count == 0 || port_count > WEFT_OCS_PORTS_MAX) {
         return weft_fail(error, WEFT_INPUT, "a switch of %u ports; 1 to %u are possible",

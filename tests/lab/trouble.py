@@ -239,7 +239,8 @@ def run_all(weft, cluster, plan):
         print(f"SKIP: {probe.stderr.strip()}")
         return 77
     for test in (tests.not_root, tests.taken, tests.killed, tests.unfinished, tests.claimed,
-                 tests.full_disk, tests.path_without_utf8, tests.out_of_files, tests.stopped, tests.runs):
+                 tests.full_disk, tests.path_without_utf8, tests.out_of_files, tests.stopped,
+                 tests.runs):
         test()
         tests.lab("down")
     return 1 if tests.faults else 0

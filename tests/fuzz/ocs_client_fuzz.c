@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The RESTCONF driver and its HTTP client: whatever a switch answers to the exchanges of a change
+// (0xff ends an answer), the change is done and circuits are a matching, or there is one line of
+// complaint; always in time.
+//
+// Answers come over loopback from a thread, as libcurl reads from sockets alone.
+
+#include "fuzz.h"
+
+#include "runtime/ocs/ocs.h"
+
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TIMEOUT_MS = 2000, PORTS_MAX = 64 };
+
+// The switch: one answer a connection, then the end.
+struct liar {
+    int listener;
+    const uint8_t *data;
+    size_t size;
+    atomic_bool stop;
+};
+
+static void *lie(void *context)
+{
+    struct liar *liar = context;
+    size_t at = 0;
+    for (;;) {
+        char asked[8192];
+        int fd = accept(liar->listener, NULL, NULL);
+        if (atomic_load(&liar->stop)) {
+            close(fd);
+            return NULL;
+        }
+        const uint8_t *mark =
+            at < liar->size ? memchr(liar->data + at, 0xff, liar->size - at) : NULL;
+        size_t end = mark != NULL ? (size_t)(mark - liar->data) : liar->size;
+        ssize_t got = recv(fd, asked, sizeof asked, 0);
+        for (ssize_t put = 1; got > 0 && at < end && put > 0; at += put > 0 ? (size_t)put : 0) {
+            put = send(fd, liar->data + at, end - at, MSG_NOSIGNAL);
+        }
+        at = end < liar->size ? end + 1 : end;
+        shutdown(fd, SHUT_WR);
+        close(fd);
+    }
+}
+
+static struct sockaddr_in own_address;
+
+static int listen_once(void)
+{
+    static int listener = -1;
+    if (listener < 0) {
+        own_address =
+            (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t size = sizeof own_address;
+        listener = socket(AF_INET, SOCK_STREAM, 0);
+        WEFT_ASSERT(bind(listener, (struct sockaddr *)&own_address, size) == 0);
+        WEFT_ASSERT(listen(listener, 8) == 0);
+        WEFT_ASSERT(getsockname(listener, (struct sockaddr *)&own_address, &size) == 0);
+    }
+    return listener;
+}
+
+static bool change_circuits(struct fuzz_desk *desk, struct weft_error *error)
+{
+    char address[32];
+    struct weft_ocs ocs;
+    struct weft_ocs_change change;
+    struct weft_ocs_port ports[PORTS_MAX];
+    uint32_t outputs[PORTS_MAX];
+    const struct weft_ocs_circuit circuit = {0, 0};
+    snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(own_address.sin_port));
+    const struct weft_ocs_access access = {.address = address,
+                                           .user = "admin",
+                                           .password = "root",
+                                           .timeout_ms = TIMEOUT_MS,
+                                           .total_ms = TIMEOUT_MS};
+    if (!weft_ocs_open(&ocs, &access, &desk->arena, error)) {
+        return false;
+    }
+    bool fine = ocs.port_count > PORTS_MAX
+                    ? weft_fail(error, WEFT_IO, "more ports than are looked at")
+                    : weft_ocs_connect(&change, &ocs, &circuit, 1, desk->scratch, error) &&
+                          weft_ocs_read(outputs, &ocs, error) &&
+                          weft_ocs_statistics(ports, &ocs, error);
+    weft_ocs_close(&ocs);
+    return fine;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct fuzz_desk desk;
+    struct weft_error error = {.code = WEFT_OK};
+    struct liar liar = {.listener = listen_once(), .data = data, .size = size};
+    struct timespec before;
+    struct timespec after;
+    pthread_t thread;
+    fuzz_open(&desk);
+    WEFT_ASSERT(pthread_create(&thread, NULL, lie, &liar) == 0);
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    if (!change_circuits(&desk, &error)) {
+        WEFT_ASSERT(error.code == WEFT_IO || error.code == WEFT_UNSUPPORTED ||
+                    error.code == WEFT_INFEASIBLE);
+        fuzz_check_line(&error);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    WEFT_ASSERT(after.tv_sec - before.tv_sec <= 5 * TIMEOUT_MS / 1000);
+    atomic_store(&liar.stop, true);
+    int last = socket(AF_INET, SOCK_STREAM, 0);
+    WEFT_ASSERT(connect(last, (struct sockaddr *)&own_address, sizeof own_address) == 0);
+    pthread_join(thread, NULL);
+    close(last);
+    fuzz_close(&desk);
+    return 0;
+}
