@@ -27,8 +27,14 @@ struct weft_http_libraries {
     struct {
         __typeof__(MHD_start_daemon) *start_daemon;
         __typeof__(MHD_get_daemon_info) *get_daemon_info;
-        __typeof__(MHD_run_wait) *run_wait;
+        __typeof__(MHD_get_timeout) *get_timeout;
+        __typeof__(MHD_run) *run;
         __typeof__(MHD_stop_daemon) *stop_daemon;
+        __typeof__(MHD_add_connection) *add_connection;
+        __typeof__(MHD_get_connection_info) *get_connection_info;
+        __typeof__(MHD_suspend_connection) *suspend_connection;
+        __typeof__(MHD_resume_connection) *resume_connection;
+        __typeof__(MHD_lookup_connection_value) *lookup_connection_value;
         __typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
         __typeof__(MHD_add_response_header) *add_response_header;
         __typeof__(MHD_queue_response) *queue_response;

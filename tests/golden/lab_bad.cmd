@@ -43,7 +43,14 @@ try weft lab ocs connect 3 --box 127.0.0.1:1
 try weft lab ocs connect 0:3-5 --box 127.0.0.1:1
 try weft lab ocs apply --box 127.0.0.1:1
 try weft lab ocs show --box 127.0.0.1:1
-try weft lab ocs show --box 127.0.0.1:1 --user admin
+try weft lab ocs show --box 127.0.0.1:1 --user admin:root
+try weft lab ocs show --box 127.0.0.1:1 --credentials nosuchfile
+touch empty && chmod 600 empty && echo admin:root > open && chmod 640 open
+try weft lab ocs show --box 127.0.0.1:1 --credentials open
+try weft lab ocs show --box 127.0.0.1:1 --credentials empty
+try weft lab ocs show --credentials open
+try weft lab ocs emulate
+try weft lab ocs emulate --credentials nosuchfolder/secret
 try weft lab run plan.json --ecn none
 try weft lab up --hosts 4 --ecn 100000
 try weft lab run plan.json --fail disk@3

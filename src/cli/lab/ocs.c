@@ -6,19 +6,25 @@
 #include "ocs.h"
 #include "request/json/json.h"
 
+#include "runtime/secret.h"
 #include "runtime/testbed/testbed.h"
 #include "weft/format/file.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PEM_BYTES_MAX ((size_t)1 << 20) // of a certificate with its chain, and of a key
-#define PORTS_DEFAULT 16u               // of an emulated switch
+#define CREDENTIALS_BYTES_MAX 1024u
+#define PORTS_DEFAULT 16u // of an emulated switch
 
 static const struct argp_option options[] = {
     {"box", OCS_ADDRESS, "HOST:PORT|https://HOST", 0,
      "a real switch with RESTCONF instead of those of the lab (port 8008, with https 443)", 0},
-    {"user", OCS_USER, "NAME:PASSWORD", 0, "user and password of the switch of --box (admin:root)",
+    {"credentials", OCS_CREDENTIALS, "FILE", 0,
+     "file of mode 0600 with NAME:PASSWORD of the switch of --box; emulate: of its one user, made "
+     "with a random password where there is none",
      0},
+    {"user", OCS_USER, "NAME:PASSWORD", OPTION_HIDDEN, NULL, 0},
     {"ca", OCS_CA, "FILE", 0, "with https: trust certificates that this one (PEM) signed", 0},
     {"insecure", OCS_INSECURE, NULL, 0, "with https: trust any certificate, for a lab of one's own",
      0},
@@ -33,7 +39,8 @@ static const struct argp_option options[] = {
     {"settle", OCS_SETTLE, "T", 0, "emulate: time for which the mirrors move (10ms)", 0},
     {"certificate", OCS_CERTIFICATE, "FILE", 0, "emulate: serve HTTPS with this certificate (PEM)",
      0},
-    {"key", OCS_KEY, "FILE", 0, "emulate: the private key of --certificate (PEM)", 0},
+    {"key", OCS_KEY, "FILE", 0,
+     "emulate: the private key of --certificate (PEM), a file of mode 0600", 0},
     LAB_NAME_OPTION,
     {0},
 };
@@ -53,7 +60,8 @@ static const char doc[] =
     "  $ weft lab ocs show --switch 0\n"
     "  $ weft lab ocs connect 0:3-5 0:5-3 --dark 25ms\n"
     "  $ weft lab ocs apply other.json\n"
-    "  $ weft lab ocs apply plan.json --box https://192.0.2.7 --ca ca.pem --switch 1\n";
+    "  $ weft lab ocs apply plan.json --box https://192.0.2.7 --ca ca.pem --switch 1 \\\n"
+    "      --credentials switch.secret\n";
 
 static error_t parse_time(struct ocs_request *request, uint64_t *time_ns, const char *option,
                           const char *text)
@@ -67,18 +75,6 @@ static error_t parse_time(struct ocs_request *request, uint64_t *time_ns, const 
     return cli_value(request->cli, parsed, option);
 }
 
-static error_t parse_user(struct ocs_request *request, const char *text)
-{
-    const char *colon = strchr(text, ':');
-    if (colon == NULL) {
-        return cli_usage(request->cli, "--user: write NAME:PASSWORD");
-    }
-    request->remote.user = weft_arena_text(&request->cli->arena, text, (size_t)(colon - text));
-    request->remote.password = colon + 1;
-    request->remote.user_given = true;
-    return 0;
-}
-
 // Takes the options and the arguments: the first argument is the action, the others are its
 // circuits or its plan, which each action checks when it runs.
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -90,7 +86,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->remote.address = argument;
         return 0;
     case OCS_USER:
-        return parse_user(request, argument);
+        return cli_usage(cli, "--user: every user of this machine can read arguments; write "
+                              "NAME:PASSWORD into a file of mode 0600 and --credentials FILE");
+    case OCS_CREDENTIALS:
+        request->remote.credentials_path = argument;
+        return 0;
     case OCS_SWITCH:
         return cli_count(cli, &request->plane, "switch", argument, 0, WEFT_LAB_PORTS_MAX - 1);
     case OCS_DARK:
@@ -135,6 +135,31 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+// NAME:PASSWORD on the first line of the file.
+static bool load_credentials(struct ocs_request *request)
+{
+    struct cli *cli = request->cli;
+    struct ocs_remote *remote = &request->remote;
+    const char *text = NULL;
+    size_t length = 0;
+    if (remote->credentials_path == NULL) {
+        return true;
+    }
+    if (!weft_secret_load(&text, &length, remote->credentials_path, CREDENTIALS_BYTES_MAX,
+                          &cli->arena, &cli->error)) {
+        return false;
+    }
+    size_t end = strcspn(text, "\r\n");
+    const char *colon = memchr(text, ':', end);
+    if (colon == NULL || colon == text || colon + 1 == text + end || strlen(text) != length) {
+        return weft_fail(&cli->error, WEFT_INPUT, "%.200s: no line of NAME:PASSWORD",
+                         remote->credentials_path);
+    }
+    remote->user = weft_arena_text(&cli->arena, text, (size_t)(colon - text));
+    remote->password = weft_arena_text(&cli->arena, colon + 1, (size_t)(text + end - (colon + 1)));
+    return true;
 }
 
 // ---- connect, disconnect ----
@@ -222,10 +247,30 @@ static bool change(const struct ocs_request *request, const struct weft_lab *lab
 static void announce_port(void *context, uint16_t port)
 {
     const struct ocs_request *request = context;
-    printf("listening on %s127.0.0.1:%u, a switch of %u inputs and outputs, user %s:%s\n",
+    printf("listening on %s127.0.0.1:%u, a switch of %u inputs and outputs, credentials in %s%s\n",
            request->emulated.certificate_path != NULL ? "https://" : "", port,
-           request->emulated.port_count, request->remote.user, request->remote.password);
+           request->emulated.port_count, request->remote.credentials_path,
+           request->emulated.made_credentials ? " (new)" : "");
     fflush(stdout);
+}
+
+// Makes the file of credentials where there is none. There is no password that is the same for all.
+static bool make_credentials(struct ocs_request *request)
+{
+    struct cli *cli = request->cli;
+    const char *path = request->remote.credentials_path;
+    char password[WEFT_SECRET_BYTES];
+    if (path == NULL) {
+        return cli_misuse(cli, "who may change circuits? write --credentials FILE, with "
+                               "NAME:PASSWORD in it; where there is no FILE it is made");
+    }
+    if (access(path, F_OK) == 0) {
+        return true;
+    }
+    request->emulated.made_credentials = true;
+    return weft_secret_make(password, &cli->error) &&
+           weft_secret_save(path, weft_arena_format(&cli->arena, "admin:%s\n", password),
+                            &cli->error);
 }
 
 // Serves as a switch with RESTCONF until Ctrl-C: for tests of the driver, and of controllers that
@@ -246,8 +291,11 @@ static bool emulate(struct ocs_request *request)
     if (request->emulated.key_path != NULL &&
         (!weft_file_load(&certificate, &bytes, request->emulated.certificate_path, PEM_BYTES_MAX,
                          &cli->arena, &cli->error) ||
-         !weft_file_load(&key, &bytes, request->emulated.key_path, PEM_BYTES_MAX, &cli->arena,
-                         &cli->error))) {
+         !weft_secret_load(&key, &bytes, request->emulated.key_path, PEM_BYTES_MAX, &cli->arena,
+                           &cli->error))) {
+        return false;
+    }
+    if (!make_credentials(request) || !load_credentials(request)) {
         return false;
     }
     const struct weft_ocs_emulator emulator = {
@@ -304,7 +352,7 @@ static bool refuse_unused(const struct ocs_request *request)
     const struct weft_stated of_boxes[] = {
         {!https && remote->ca_path != NULL, "ca"},
         {!https && remote->insecure, "insecure"},
-        {!emulates && !boxed && remote->user_given, "user"},
+        {!emulates && !boxed && remote->credentials_path != NULL, "credentials"},
         {boxed && request->dark_given, "dark"},
         {NULL},
     };
@@ -338,7 +386,7 @@ static bool run(struct ocs_request *request)
     }
     struct weft_lab *lab = WEFT_NEW(&cli->arena, struct weft_lab, 1);
     if (request->remote.address != NULL) {
-        return act(request, lab);
+        return load_credentials(request) && act(request, lab);
     }
     struct weft_lab_claim claim;
     bool changes = strcmp(request->action, "show") != 0;
@@ -372,7 +420,6 @@ int lab_ocs(int argc, char **argv)
         .cli = &cli,
         .name = WEFT_LAB_DEFAULT,
         .plane = WEFT_NONE,
-        .remote = {.user = "admin", .password = "root"},
         .emulated = {.settle_ns = 10000000},
     };
     bool fine = cli_parse(&cli, &verb, argc, argv, &request) && run(&request);

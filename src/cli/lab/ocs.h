@@ -15,6 +15,7 @@ enum { OCS_ARGUMENTS_MAX = 1024 };
 enum {
     OCS_ADDRESS = 1,
     OCS_USER,
+    OCS_CREDENTIALS,
     OCS_SWITCH,
     OCS_DARK,
     OCS_ONLY,
@@ -29,10 +30,10 @@ enum {
 
 // How a switch outside the lab is reached.
 struct ocs_remote {
-    const char *address; // of --box; NULL = the lab's switches
-    const char *user;
+    const char *address;          // of --box; NULL = the lab's switches
+    const char *credentials_path; // NULL = none
+    const char *user;             // of that file
     const char *password;
-    bool user_given;
     const char *ca_path; // NULL = the system's CAs
     bool insecure;
 };
@@ -45,6 +46,7 @@ struct ocs_emulated {
     bool settle_given;
     const char *certificate_path; // NULL = HTTP
     const char *key_path;
+    bool made_credentials;
 };
 
 struct ocs_request {
