@@ -33,7 +33,8 @@ bool weft_secret_load(const char **text, size_t *length, const char *path, size_
 {
     char *data = weft_arena_alloc_raw(arena, limit_bytes + 2, 1);
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    // Whoever made a pipe of this name may never write to it: opening does not wait.
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &status) != 0) {
         int number = errno;
         if (fd >= 0) {
@@ -48,6 +49,11 @@ bool weft_secret_load(const char **text, size_t *length, const char *path, size_
                          "%.200s: others have rights to this secret (mode %04o); chmod 600 it",
                          path, (unsigned)(status.st_mode & 07777));
     }
+    if (status.st_uid != geteuid() && status.st_uid != 0) {
+        close(fd);
+        return weft_fail(error, WEFT_INPUT, "%.200s: belongs to another user, who knows it", path);
+    }
+    fcntl(fd, F_SETFL, 0); // what was inherited may come later
     bool fine = read_all(fd, data, length, limit_bytes);
     int number = errno;
     close(fd);

@@ -8,7 +8,8 @@
 #include "weft/base.h"
 
 // Reads a file of at most limit_bytes, a zero behind it; /dev/fd/N is a descriptor that was
-// inherited. Fails with INPUT, and does not read, where its group or others have any right to it.
+// inherited. Fails with INPUT, and does not read, where its group or others have any right to it,
+// or where it is neither the user's nor root's.
 bool weft_secret_load(const char **text, size_t *length, const char *path, size_t limit_bytes,
                       struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 // Writes a file that is not there yet and that only its owner may read.

@@ -3,6 +3,7 @@
 
 #include "handshake.h"
 #include "clock.h"
+#include "runtime/secret.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC 0x57454655u
@@ -27,83 +27,24 @@ static const uint64_t breath_ns = 10000000;
 
 // ---- keys ----
 
-static bool wrong_file(const char *source, const char *why, struct weft_error *error)
+bool lab_key_load(struct lab_key *key, const char *path, struct weft_arena scratch,
+                  struct weft_error *error)
 {
-    weft_fail(error, WEFT_INPUT, "%s: %s", source, why);
-    return weft_remedy(error, "secret", "%s", "");
-}
-
-// Whether nobody but the user and root can have written or read the file.
-static bool is_private(int file, const char *source, struct weft_error *error)
-{
-    struct stat status;
-    if (fstat(file, &status) != 0) {
-        return weft_fail(error, WEFT_IO, "%s: %s", source, strerrordesc_np(errno));
-    }
-    if (!S_ISREG(status.st_mode)) {
-        return wrong_file(source, "is no regular file; a secret is one, or fd:N", error);
-    }
-    if (status.st_uid != geteuid() && status.st_uid != 0) {
-        return wrong_file(source, "belongs to another user, who knows this secret", error);
-    }
-    if ((status.st_mode & 077) != 0) {
-        weft_fail(error, WEFT_INPUT, "%s: others may read or write it (mode %04o); chmod 600 it",
-                  source, status.st_mode & 07777);
+    static const uint8_t purpose[] = "weft-run secret 1";
+    const char *secret;
+    size_t length;
+    if (!weft_secret_load(&secret, &length, path, SECRET_MAX, &scratch, error)) {
         return weft_remedy(error, "secret", "%s", "");
     }
-    return true;
-}
-
-static int open_secret(const char *source, struct weft_error *error)
-{
-    if (strncmp(source, "fd:", 3) != 0) {
-        int file = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (file < 0) {
-            weft_fail(error, WEFT_IO, "%s: %s; make one: (umask 077; head -c 32 /dev/urandom > %s)",
-                      source, strerrordesc_np(errno), source);
-        } else if (!is_private(file, source, error)) {
-            close(file);
-            file = -1;
-        }
-        return file;
+    if (length < SECRET_MIN) {
+        weft_fail(error, WEFT_INPUT, "%s: a secret has %d to %d bytes", path, SECRET_MIN,
+                  SECRET_MAX);
+        return weft_remedy(error, "secret", "%s", "");
     }
-    uint64_t number = 0;
-    if (!weft_parse_count(&number, source + 3, 3, 1u << 20, error) ||
-        fcntl((int)number, F_GETFD) < 0) {
-        weft_fail(error, WEFT_INPUT, "%s: no such descriptor was inherited; write fd:3 3< FILE",
-                  source);
-        return -1;
-    }
-    return (int)number;
-}
-
-bool lab_key_load(struct lab_key *key, const char *source, struct weft_error *error)
-{
-    int file = open_secret(source, error);
-    if (file < 0) {
-        return false;
-    }
-    uint8_t secret[SECRET_MAX + 1];
-    size_t length = 0;
-    ssize_t got;
-    while ((got = read(file, secret + length, sizeof secret - length)) != 0) {
-        if (got < 0 && errno != EINTR) {
-            weft_fail(error, WEFT_IO, "%s: %s", source, strerrordesc_np(errno));
-            close(file);
-            return false;
-        }
-        length += got > 0 ? (size_t)got : 0;
-    }
-    close(file);
-    if (length < SECRET_MIN || length > SECRET_MAX) {
-        return wrong_file(source, "a secret has 16 to 4096 bytes", error);
-    }
-    static const uint8_t purpose[] = "weft-run secret 1";
     struct hmac_sha256_ctx context;
-    hmac_sha256_set_key(&context, length, secret);
+    hmac_sha256_set_key(&context, length, (const uint8_t *)secret);
     hmac_sha256_update(&context, sizeof purpose, purpose);
     hmac_sha256_digest(&context, sizeof key->bytes, key->bytes);
-    explicit_bzero(secret, sizeof secret);
     return true;
 }
 

@@ -27,10 +27,10 @@ struct lab_key {
     uint8_t bytes[LAB_KEY_BYTES];
 };
 
-// Reads a secret that the members of a run share, from a file or, "fd:N", from an inherited
-// descriptor, and makes a key of it. A file must be its owner's alone (mode 0600 or less) and the
-// owner the user or root; 16 to 4,096 bytes. Fails with INPUT or IO.
-bool lab_key_load(struct lab_key *key, const char *source, struct weft_error *error) WEFT_MUST_USE;
+// Makes a key of a secret that the members of a run share: a file of 16 to 4,096 bytes, read as
+// weft_secret_load does. Fails with INPUT or IO.
+bool lab_key_load(struct lab_key *key, const char *path, struct weft_arena scratch,
+                  struct weft_error *error) WEFT_MUST_USE;
 // Another key, for another purpose, out of a key and a nonce that need not be secret.
 struct lab_key lab_key_derive(const struct lab_key *key, const uint8_t nonce[LAB_KEY_BYTES]);
 // Random bytes from the system. Fails with IO.

@@ -19,7 +19,7 @@ static const int backlog = 4096;
 static const char prefix[] = ".weft-run-";
 
 bool lab_rendezvous_at(struct lab_rendezvous *rendezvous, const char *place, const char *secret,
-                       struct weft_error *error)
+                       struct weft_arena scratch, struct weft_error *error)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     char host[INET_ADDRSTRLEN] = "";
@@ -37,7 +37,7 @@ bool lab_rendezvous_at(struct lab_rendezvous *rendezvous, const char *place, con
     address.sin_port = htons((uint16_t)port);
     *rendezvous = (struct lab_rendezvous){.length = sizeof address};
     memcpy(&rendezvous->address, &address, sizeof address);
-    return lab_key_load(&rendezvous->key, secret, error);
+    return lab_key_load(&rendezvous->key, secret, scratch, error);
 }
 
 // Whether nobody but the user and root can make or move files in a folder.

@@ -17,9 +17,9 @@ struct lab_rendezvous {
     struct lab_key key; // of AF_UNIX: zeros
 };
 
-// An address, "A.B.C.D:PORT", and the source of its secret (lab_key_load). Fails with INPUT or IO.
+// An address, "A.B.C.D:PORT", and the file of its secret (lab_key_load). Fails with INPUT or IO.
 bool lab_rendezvous_at(struct lab_rendezvous *rendezvous, const char *place, const char *secret,
-                       struct weft_error *error) WEFT_MUST_USE;
+                       struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 // A place on this machine for one user's job: all who give the same `job` meet. It is in
 // XDG_RUNTIME_DIR, else in HOME. Fails with UNSUPPORTED where others could write there too.
 bool lab_rendezvous_here(struct lab_rendezvous *rendezvous, uint64_t job, struct weft_error *error)

@@ -27,7 +27,7 @@ try weft-run --collective ring --rendezvous 10.0.0.1:4000
 try weft-run --collective ring --secret none
 try weft-run --collective ring --rendezvous 10.0.0.1 --secret none
 try weft-run --collective ring --rendezvous 127.0.0.1:4000 --secret none
-try weft-run --collective ring --rendezvous 127.0.0.1:4000 --secret fd:9
+try weft-run --collective ring --rendezvous 127.0.0.1:4000 --secret /dev/fd/9
 echo "a secret of this test" >secret
 chmod 604 secret
 try weft-run --collective ring --rendezvous 127.0.0.1:4000 --secret secret

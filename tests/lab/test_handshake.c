@@ -324,35 +324,42 @@ static void a_secret_is_for_one_user_alone(void **state)
     struct lab_key key;
     struct lab_key same;
     struct weft_error error;
+    struct weft_arena scratch;
+    assert_true(weft_arena_init(&scratch, 0, &error));
+    struct weft_arena whole = scratch;
     int file = mkstemp(path);
     assert_true(file >= 0);
     assert_int_equal(write(file, "fifteen letters", 15), 15);
-    assert_false(lab_key_load(&key, path, &error));
+    assert_false(lab_key_load(&key, path, scratch, &error));
     assert_non_null(strstr(error.message, "16 to 4096 bytes"));
     assert_int_equal(write(file, ".", 1), 1);
-    assert_true(lab_key_load(&key, path, &error));
-    assert_true(lab_key_load(&same, path, &error));
+    assert_true(lab_key_load(&key, path, scratch, &error));
+    assert_true(lab_key_load(&same, path, scratch, &error));
     assert_memory_equal(&key, &same, sizeof key);
     const mode_t wrong[] = {0640, 0604, 0620, 0602};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(fchmod(file, wrong[i]), 0);
-        assert_false(lab_key_load(&key, path, &error));
+        assert_false(lab_key_load(&key, path, scratch, &error));
         assert_int_equal(error.code, WEFT_INPUT);
         assert_non_null(strstr(error.message, "chmod 600"));
     }
     unlink(path);
     close(file);
-    assert_false(lab_key_load(&key, path, &error));
-    assert_false(lab_key_load(&key, "/dev/zero", &error)); // endless
-    assert_false(lab_key_load(&key, "fd:999", &error));
-    assert_false(lab_key_load(&key, "fd:0", &error));
+    assert_false(lab_key_load(&key, path, scratch, &error));
+    assert_false(lab_key_load(&key, "/dev/zero", scratch, &error)); // endless
+    assert_false(lab_key_load(&key, "/dev/fd/999", scratch, &error));
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], "sixteen letters.", 16), 16);
     close(ends[1]);
-    char name[16];
-    snprintf(name, sizeof name, "fd:%d", ends[0]);
-    assert_true(lab_key_load(&key, name, &error));
+    char name[24];
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+    assert_true(lab_key_load(&key, name, scratch, &error));
+    close(ends[0]);
+    assert_int_equal(mkfifo(path, 0600), 0); // nobody writes
+    assert_false(lab_key_load(&key, path, scratch, &error));
+    assert_int_equal(unlink(path), 0);
+    weft_arena_release(&whole);
 }
 
 // Another user's socket, or folder, is none to meet in.

@@ -84,9 +84,9 @@ static const struct argp_option options[] = {
     {"lab", KEY_LAB, "NAME", 0, "rank i runs in server i of this lab (weft lab up); needs root", 0},
     {"rendezvous", KEY_RENDEZVOUS, "A.B.C.D:PORT", 0,
      "where rank 0 listens for the others, under mpirun; needs --secret", 0},
-    {"secret", KEY_SECRET, "FILE|fd:N", 0,
-     "what the ranks of --rendezvous know each other by: a file for your eyes alone (chmod 600), "
-     "or an inherited descriptor",
+    {"secret", KEY_SECRET, "FILE", 0,
+     "what the ranks of --rendezvous know each other by: a file for your eyes alone (chmod 600); "
+     "/dev/fd/N is an inherited descriptor",
      0},
     {0},
 };
@@ -294,7 +294,8 @@ static bool meeting_place(struct lab_rendezvous *rendezvous, const struct run_re
 {
     struct cli *cli = request->input.cli;
     if (request->rendezvous != NULL) {
-        return lab_rendezvous_at(rendezvous, request->rendezvous, request->secret, &cli->error) ||
+        return lab_rendezvous_at(rendezvous, request->rendezvous, request->secret, cli->scratch,
+                                 &cli->error) ||
                weft_wrap(&cli->error, "--rendezvous");
     }
     const char *space = getenv("PMIX_NAMESPACE"); // NOLINT(concurrency-mt-unsafe): no other thread
