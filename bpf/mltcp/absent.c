@@ -46,9 +46,9 @@ bool weft_cc_tune(const char *name, const struct weft_cc_parameters *parameters,
            weft_bpf_absent(error);
 }
 
-bool weft_cc_unload(const char *name, uint32_t *connections, struct weft_error *error)
+bool weft_cc_unload(const char *name, struct weft_cc_unloaded *unloaded, struct weft_error *error)
 {
-    (void)connections;
+    (void)unloaded;
     return weft_cc_check_name(name, error) && weft_bpf_absent(error);
 }
 

@@ -72,8 +72,12 @@ bool weft_cc_load(const struct weft_cc_request *request, bool *leftovers, struct
     WEFT_MUST_USE;
 bool weft_cc_tune(const char *name, const struct weft_cc_parameters *parameters,
                   struct weft_error *error) WEFT_MUST_USE;
-// Sockets that use it go on with it until they close: *connections of them.
-bool weft_cc_unload(const char *name, uint32_t *connections, struct weft_error *error)
+struct weft_cc_unloaded {
+    uint32_t connections; // sockets that use it and go on with it until they close
+    bool leftovers;       // it was not loaded: these were what a killed run left
+};
+// Takes it away, or what a killed run left of it. Fails with UNSUPPORTED where there is nothing.
+bool weft_cc_unload(const char *name, struct weft_cc_unloaded *unloaded, struct weft_error *error)
     WEFT_MUST_USE;
 
 // ---- what there is ----

@@ -177,17 +177,25 @@ static void restore_default(const char *name)
     }
 }
 
-static bool unload_locked(const char *name, uint32_t *connections, struct weft_error *error)
+// Takes away what is pinned of it, or what a killed run left: some pins, a congestion control that
+// went with that run, or no more than an empty file system.
+static bool unload_locked(const char *name, struct weft_cc_unloaded *unloaded,
+                          struct weft_error *error)
 {
     char path[CC_PATH_BYTES];
+    bool registered = weft_cc_registered(name);
+    *unloaded = (struct weft_cc_unloaded){.connections = 0};
     if (access(cc_path(path, name, NULL), F_OK) != 0) {
-        return weft_fail(error, WEFT_UNSUPPORTED, "'%s' is not loaded%s", name,
-                         weft_cc_registered(name) ? " by weft, but by somebody else"
-                                                  : "; `weft cc status` lists what is");
+        unloaded->leftovers = cc_remove_pins(name);
+        return unloaded->leftovers ||
+               weft_fail(error, WEFT_UNSUPPORTED, "'%s' is not loaded%s", name,
+                         registered ? " by weft, but by somebody else"
+                                    : "; `weft cc status` lists what is");
     }
     restore_default(name);
     int fd = cc_open_pin(name, CC_PIN_CONNECTIONS);
-    *connections = cc_count(fd, sizeof(uint32_t));
+    unloaded->connections = cc_count(fd, sizeof(uint32_t));
+    unloaded->leftovers = !registered;
     close(fd);
     unlink(cc_path(path, name, CC_PIN_CGROUP));
     if (!unregister(name)) {
@@ -200,7 +208,7 @@ static bool unload_locked(const char *name, uint32_t *connections, struct weft_e
     return true;
 }
 
-bool weft_cc_unload(const char *name, uint32_t *connections, struct weft_error *error)
+bool weft_cc_unload(const char *name, struct weft_cc_unloaded *unloaded, struct weft_error *error)
 {
     if (!weft_cc_check_name(name, error) || !weft_cc_capable(error)) {
         return false;
@@ -209,7 +217,7 @@ bool weft_cc_unload(const char *name, uint32_t *connections, struct weft_error *
     if (lock < 0) {
         return false;
     }
-    bool fine = unload_locked(name, connections, error);
+    bool fine = unload_locked(name, unloaded, error);
     cc_unlock(lock);
     return fine;
 }

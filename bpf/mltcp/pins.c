@@ -7,6 +7,8 @@
 
 #include "private.h"
 
+#include "weft/format.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +19,8 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
+
+#define LOCK WEFT_CC_RUN "/cc.lock"
 
 const char *cc_path(char path[CC_PATH_BYTES], const char *name, const char *pin)
 {
@@ -54,23 +58,37 @@ bool cc_make_folder(const char *path, struct weft_error *error)
     return weft_fail(error, WEFT_IO, "cannot make %s: %s", path, strerror(errno));
 }
 
+// The lock is a file, which keeps the folder from being removed by those who share it. Who lets go
+// removes it; a lock that was got on a removed file keeps nobody out, and another is tried.
 int cc_lock(struct weft_error *error)
 {
-    if (!cc_make_folder(WEFT_CC_RUN, error)) {
-        return -1;
+    for (;;) {
+        if (!cc_make_folder(WEFT_CC_RUN, error)) {
+            return -1;
+        }
+        int lock = open(LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (lock < 0 && errno == ENOENT) {
+            continue; // the folder went away meanwhile
+        }
+        if (lock < 0 || (flock(lock, LOCK_EX) != 0)) {
+            weft_fail(error, WEFT_IO, "cannot lock " LOCK ": %s", strerror(errno));
+            if (lock >= 0) {
+                close(lock);
+            }
+            return -1;
+        }
+        if (weft_file_is_named(lock, LOCK)) {
+            return lock;
+        }
+        close(lock);
     }
-    int lock = open(WEFT_CC_RUN, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock < 0 || flock(lock, LOCK_EX) != 0) {
-        weft_fail(error, WEFT_IO, "cannot lock " WEFT_CC_RUN ": %s", strerror(errno));
-        return -1;
-    }
-    return lock;
 }
 
 void cc_unlock(int lock)
 {
-    rmdir(WEFT_CC_RUN); // if nothing is in it
+    unlink(LOCK);
     close(lock);
+    rmdir(WEFT_CC_RUN); // if nothing is in it
 }
 
 // The mount is shared by all congestion controls that are loaded, and goes with the last.
@@ -106,7 +124,7 @@ static bool is_empty(void)
     return count == 0;
 }
 
-void cc_remove_pins(const char *name)
+bool cc_remove_pins(const char *name)
 {
     static const char *const pins[] = {CC_PIN_CGROUP,     CC_PIN_LINK,        CC_PIN_MAP,
                                        CC_PIN_PARAMETERS, CC_PIN_CONNECTIONS, CC_PIN_JOBS,
@@ -115,10 +133,8 @@ void cc_remove_pins(const char *name)
     for (size_t i = 0; i < sizeof pins / sizeof pins[0]; i++) {
         unlink(cc_path(path, name, pins[i]));
     }
-    rmdir(cc_path(path, name, NULL));
+    bool removed = rmdir(cc_path(path, name, NULL)) == 0;
     rmdir(WEFT_CC_FOLDER "/cc");
-    if (is_empty()) {
-        umount2(WEFT_CC_FOLDER, UMOUNT_NOFOLLOW);
-        rmdir(WEFT_CC_FOLDER);
-    }
+    bool unmounted = is_empty() && umount2(WEFT_CC_FOLDER, UMOUNT_NOFOLLOW) == 0;
+    return rmdir(WEFT_CC_FOLDER) == 0 || unmounted || removed;
 }

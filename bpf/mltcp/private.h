@@ -40,8 +40,9 @@ void cc_unlock(int lock);
 bool cc_make_folder(const char *path, struct weft_error *error) WEFT_MUST_USE;
 // Mounts the BPF file system unless it is. Fails with UNSUPPORTED where that is not permitted.
 bool cc_mount(struct weft_error *error) WEFT_MUST_USE;
-// Removes all pins of `name`, its folder, and the file system if nothing is left in it.
-void cc_remove_pins(const char *name);
+// Removes all pins of `name`, its folder, and the file system if nothing is left in it; whether
+// there was anything.
+bool cc_remove_pins(const char *name);
 
 // ---- cgroup.c ----
 

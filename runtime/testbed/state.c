@@ -26,11 +26,17 @@ static const char *state_path(char path[PATH_BYTES], const char *name)
     return path;
 }
 
+// Two folders, of which the outer may be removed by whoever needs it no longer while the inner one
+// is about to be made.
 static bool make_folder(struct weft_error *error)
 {
     static const char *const folders[] = {"/run/weft", WEFT_LAB_FOLDER};
-    for (int i = 0; i < 2; i++) {
-        if (mkdir(folders[i], 0755) != 0 && errno != EEXIST) {
+    for (int i = 0; i < 2;) {
+        if (mkdir(folders[i], 0755) == 0 || errno == EEXIST) {
+            i++;
+        } else if (i == 1 && errno == ENOENT) {
+            i = 0;
+        } else {
             return weft_netlink_refused(error, errno, NULL, NULL, folders[i]);
         }
     }
@@ -39,19 +45,26 @@ static bool make_folder(struct weft_error *error)
 
 // ---- claims ----
 
-// Whether the lock is still the one of that name: who took the lab away has removed it.
-static bool is_current(int fd, const char *path)
-{
-    struct stat own;
-    struct stat named;
-    return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino &&
-           own.st_dev == named.st_dev;
-}
-
 static const char *lock_path(char path[PATH_BYTES], const char *name)
 {
     snprintf(path, PATH_BYTES, WEFT_LAB_FOLDER "/%s.lock", name);
     return path;
+}
+
+// Notes in the lock who holds it. A lock with a note that nobody holds is of a holder that was
+// killed: an orderly end removes the file first, and a file without a note is one that its maker
+// has not locked yet. Where the disk is full there is no note, but no state of a lab that is up
+// either.
+static void note_holder(struct weft_lab_claim *claim, int fd, const char *name)
+{
+    char path[PATH_BYTES];
+    struct stat lock;
+    bool noted = fstat(fd, &lock) == 0 && lock.st_size > 0;
+    claim->fd = fd;
+    claim->abandoned = noted && access(state_path(path, name), F_OK) == 0;
+    if (!noted) {
+        dprintf(fd, "%d\n", (int)getpid());
+    }
 }
 
 // Takes the lock of a lab's name. Whoever takes a lab away removes the lock's file, so a lock that
@@ -64,7 +77,7 @@ bool weft_lab_claim(struct weft_lab_claim *claim, const char *name, struct weft_
     }
     lock_path(path, name);
     for (;;) {
-        int fd = make_folder(error) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : -2;
+        int fd = make_folder(error) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -2;
         if (fd == -2) {
             return false;
         }
@@ -74,11 +87,12 @@ bool weft_lab_claim(struct weft_lab_claim *claim, const char *name, struct weft_
         if (fd < 0) {
             return weft_netlink_refused(error, errno, NULL, NULL, path);
         }
-        // A lock of the process, not of the file: children that outlive it do not keep it.
+        // A lock of the process, not of the file: children that outlive it do not keep it. Only who
+        // may write the file can lock it: strangers' locks would keep its owner out.
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
         int number = fcntl(fd, F_SETLK, &lock) == 0 ? 0 : errno;
-        if (number == 0 && is_current(fd, path)) {
-            claim->fd = fd;
+        if (number == 0 && weft_file_is_named(fd, path)) {
+            note_holder(claim, fd, name);
             return true;
         }
         struct flock holder = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -94,11 +108,20 @@ bool weft_lab_claim(struct weft_lab_claim *claim, const char *name, struct weft_
     }
 }
 
+bool weft_lab_has_claim(const char *name)
+{
+    char path[PATH_BYTES];
+    return access(lock_path(path, name), F_OK) == 0;
+}
+
 void weft_lab_unclaim(struct weft_lab_claim *claim, const char *name)
 {
     char path[PATH_BYTES];
-    // What stands needs no lock file while nobody works on it.
-    unlink(lock_path(path, name));
+    // What stands needs no lock file while nobody works on it. What a killed program left keeps
+    // that program's, by which weft lab down knows it.
+    if (!claim->abandoned || access(state_path(path, name), F_OK) != 0) {
+        unlink(lock_path(path, name));
+    }
     close(claim->fd);
     claim->fd = -1;
     // Gone unless something is in them.

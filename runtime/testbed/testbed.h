@@ -147,9 +147,12 @@ uint32_t weft_lab_cable_index(uint32_t server); // in the switch's namespace
 // IO, naming the process, when another has it. Not inherited by children.
 struct weft_lab_claim {
     int fd;
+    bool abandoned; // the lab stands, and who worked on it last was killed
 };
 bool weft_lab_claim(struct weft_lab_claim *claim, const char *name, struct weft_error *error)
     WEFT_MUST_USE;
+// Whether there is a claim, held or left by a killed process.
+bool weft_lab_has_claim(const char *name);
 void weft_lab_unclaim(struct weft_lab_claim *claim, const char *name);
 
 // Raises a lab: namespaces, cables, rates, addresses, circuits, routes. On failure everything is

@@ -46,9 +46,10 @@ static void load(const struct weft_cc_parameters *parameters)
 static void unload(uint32_t expected)
 {
     struct weft_error error;
-    uint32_t connections = 99;
-    must(weft_cc_unload(name, &connections, &error), &error);
-    assert_int_equal(connections, expected);
+    struct weft_cc_unloaded unloaded = {.leftovers = true};
+    must(weft_cc_unload(name, &unloaded, &error), &error);
+    assert_int_equal(unloaded.connections, expected);
+    assert_false(unloaded.leftovers);
     assert_false(weft_cc_registered(name));
     assert_null(find());
 }
@@ -87,8 +88,8 @@ static void a_name_is_taken_once(void **state)
     assert_false(weft_cc_open(&cc, name, &request.parameters, &error));
     assert_non_null(strstr(error.message, "registered already"));
     unload(0);
-    uint32_t connections = 0;
-    assert_false(weft_cc_unload(name, &connections, &error));
+    struct weft_cc_unloaded unloaded;
+    assert_false(weft_cc_unload(name, &unloaded, &error));
     assert_non_null(strstr(error.message, "is not loaded"));
 }
 
@@ -376,8 +377,8 @@ static int leave_nothing(void **state)
 {
     (void)state;
     struct weft_error ignored;
-    uint32_t connections = 0;
-    if (weft_cc_registered(name) && !weft_cc_unload(name, &connections, &ignored)) {
+    struct weft_cc_unloaded unloaded;
+    if (weft_cc_registered(name) && !weft_cc_unload(name, &unloaded, &ignored)) {
         print_message("%s\n", ignored.message);
     }
     return 0;

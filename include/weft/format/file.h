@@ -42,6 +42,11 @@ struct weft_file {
 bool weft_files_save(const char *folder, const struct weft_file *files, uint32_t count,
                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// Whether `path` still names the file that is open. A lock that was got on a file which its earlier
+// holder has removed or replaced keeps nobody else out: whoever locks a file asks this afterwards,
+// and opens it anew where the answer is no.
+bool weft_file_is_named(int fd, const char *path) WEFT_MUST_USE;
+
 // ---- what a file is ----
 
 enum weft_file_kind {

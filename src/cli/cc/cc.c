@@ -408,20 +408,25 @@ static bool unload(struct request *request)
 {
     struct cli *cli = request->cli;
     const char *name = request->name != NULL ? request->name : "mltcp";
-    uint32_t connections = 0;
-    if (!weft_cc_unload(name, &connections, &cli->error)) {
+    struct weft_cc_unloaded unloaded;
+    if (!weft_cc_unload(name, &unloaded, &cli->error)) {
         return false;
     }
     if (cli->json) {
         json_t *object = weft_set_object("weft.cc/1");
         weft_set_text(object, "unloaded", name);
-        weft_set_count(object, "connections", connections);
+        weft_set_count(object, "connections", unloaded.connections);
+        weft_set_truth(object, "leftovers", unloaded.leftovers);
         cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
         return true;
     }
+    if (unloaded.leftovers) {
+        cli_say(cli, "took away what a killed run had left of %s\n", name);
+        return true;
+    }
     cli_say(cli, "unloaded %s", name);
-    if (connections > 0) {
-        cli_say(cli, "; %u open connections go on with it until they close", connections);
+    if (unloaded.connections > 0) {
+        cli_say(cli, "; %u open connections go on with it until they close", unloaded.connections);
     }
     cli_say(cli, "\n");
     return true;

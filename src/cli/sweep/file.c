@@ -61,14 +61,11 @@ bool sweep_file_open(struct sweep_file *kept, struct sweep *sweep)
         if (kept->file < 0) {
             return true; // a pipe or a device cannot be taken up again
         }
-        struct stat named;
-        struct stat opened;
         if (!lock_file(kept, cli)) {
             return false;
         }
         // The sweep that had the lock may have put another file in its place.
-        if (fstat(kept->file, &opened) == 0 && stat(kept->path, &named) == 0 &&
-            opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
+        if (weft_file_is_named(kept->file, kept->path)) {
             return true;
         }
         close(kept->file);

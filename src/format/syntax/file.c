@@ -149,3 +149,11 @@ bool weft_file_load(const char **data, size_t *length, const char *path, size_t 
     *length = reading.size;
     return true;
 }
+
+bool weft_file_is_named(int fd, const char *path)
+{
+    struct stat opened;
+    struct stat named;
+    return fstat(fd, &opened) == 0 && stat(path, &named) == 0 && opened.st_ino == named.st_ino &&
+           opened.st_dev == named.st_dev;
+}
