@@ -44,8 +44,11 @@ bool weft_netns_sysctl(const char *name, const char *file, const char *value,
 // The names that begin with `prefix`, sorted.
 bool weft_netns_list(const char *const **names, uint32_t *count, const char *prefix,
                      struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
-// Processes whose main thread is in the namespace, but the caller: at most `room` of them.
-uint32_t weft_netns_processes(const char *name, pid_t *pids, uint32_t room);
+// Processes whose main thread is in the namespace, but the caller: at most `room` of them; none
+// where there is no such name. Fails with IO where the name may not be what it seems: the namespace
+// of the caller or of the machine (process 1), or no network namespace.
+bool weft_netns_processes(uint32_t *count, pid_t *pids, uint32_t room, const char *name,
+                          struct weft_error *error) WEFT_MUST_USE;
 
 // ---- a session ----
 

@@ -11,14 +11,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FOLDER "/run/netns"
@@ -41,20 +44,30 @@ static bool path_of(char path[PATH_BYTES], const char *name, struct weft_error *
 }
 
 // The folder is shared as `ip netns` shares it, so that names are seen and removed in every mount
-// namespace.
+// namespace, and locked meanwhile as `ip netns` locks it: two programs at once would mount it over
+// itself twice, and hide from each other what they make. Anybody may lock a folder that they can
+// read, so that the lock is waited for a second at most.
 static bool share_folder(struct weft_error *error)
 {
     if (mkdir(FOLDER, 0755) != 0 && errno != EEXIST) {
         return weft_netlink_refused(error, errno, NULL, "", "folder " FOLDER);
     }
-    if (mount("", FOLDER, "none", MS_SHARED | MS_REC, NULL) == 0) {
-        return true;
-    }
-    if (errno != EINVAL || mount(FOLDER, FOLDER, "none", MS_BIND | MS_REC, NULL) != 0 ||
-        mount("", FOLDER, "none", MS_SHARED | MS_REC, NULL) != 0) {
+    int lock = open(FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock < 0) {
         return weft_netlink_refused(error, errno, NULL, "", "folder " FOLDER);
     }
-    return true;
+    const struct timespec moment = {.tv_nsec = 10000000};
+    for (int i = 0; i < 100 && flock(lock, LOCK_EX | LOCK_NB) != 0; i++) {
+        nanosleep(&moment, NULL);
+    }
+    bool fine = mount("", FOLDER, "none", MS_SHARED | MS_REC, NULL) == 0;
+    if (!fine && errno == EINVAL) {
+        fine = mount(FOLDER, FOLDER, "none", MS_BIND | MS_REC, NULL) == 0 &&
+               mount("", FOLDER, "none", MS_SHARED | MS_REC, NULL) == 0;
+    }
+    int number = errno;
+    close(lock);
+    return fine || weft_netlink_refused(error, number, NULL, "", "folder " FOLDER);
 }
 
 // A visit: the thread is in another namespace until it leaves.
@@ -249,31 +262,78 @@ bool weft_netns_list(const char *const **names, uint32_t *count, const char *pre
     return true;
 }
 
-uint32_t weft_netns_processes(const char *name, pid_t *pids, uint32_t room)
+static bool is_same(const struct stat *wanted, const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && found.st_ino == wanted->st_ino &&
+           found.st_dev == wanted->st_dev;
+}
+
+// Whether that is a namespace whose processes may be ended: anybody with the right to it may have
+// bound another thing to the name, the machine's own namespace even. An empty file is what a killed
+// creation leaves.
+static bool check_own(struct stat *wanted, const char *path, struct weft_error *error)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES && lstat(path, wanted) == 0 && S_ISREG(wanted->st_mode) &&
+        wanted->st_size == 0) {
+        return true; // its mode is 0
+    }
+    if (fd < 0 || fstat(fd, wanted) != 0) {
+        int number = errno;
+        if (fd >= 0) {
+            close(fd);
+        }
+        return weft_netlink_refused(error, number, NULL, "", path);
+    }
+    int type = ioctl(fd, NS_GET_NSTYPE);
+    close(fd);
+    bool empty = type < 0 && S_ISREG(wanted->st_mode) && wanted->st_size == 0;
+    if (type != CLONE_NEWNET && !empty) {
+        return weft_fail(error, WEFT_IO,
+                         "%s: no network namespace, and not Weft's; umount or remove it", path);
+    }
+    if (is_same(wanted, "/proc/self/ns/net") || is_same(wanted, "/proc/1/ns/net")) {
+        return weft_fail(error, WEFT_IO,
+                         "%s is the network namespace of this %s, whose processes stay; %s", path,
+                         is_same(wanted, "/proc/1/ns/net") ? "machine" : "program",
+                         is_same(wanted, "/proc/1/ns/net") ? "umount it" : "go on outside of it");
+    }
+    return true;
+}
+
+bool weft_netns_processes(uint32_t *count, pid_t *pids, uint32_t room, const char *name,
+                          struct weft_error *error)
 {
     char path[PATH_BYTES];
-    struct weft_error ignored;
     struct stat wanted;
-    uint32_t count = 0;
-    DIR *folder = NULL;
-    if (!path_of(path, name, &ignored) || stat(path, &wanted) != 0 ||
-        (folder = opendir("/proc")) == NULL) {
-        return 0;
+    *count = 0;
+    if (!path_of(path, name, error)) {
+        return false;
+    }
+    if (lstat(path, &wanted) != 0 && errno == ENOENT) {
+        return true;
+    }
+    if (!check_own(&wanted, path, error)) {
+        return false;
+    }
+    DIR *folder = opendir("/proc");
+    if (folder == NULL) {
+        return weft_netlink_refused(error, errno, NULL, "", "/proc");
     }
     // NOLINTNEXTLINE(concurrency-mt-unsafe)
     for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
-        struct stat found;
+        struct weft_error ignored;
         uint64_t pid = 0;
         if (!weft_parse_count(&pid, entry->d_name, 1, INT32_MAX, &ignored) ||
             (pid_t)pid == getpid()) {
             continue;
         }
         snprintf(path, sizeof path, "/proc/%u/ns/net", (unsigned)pid);
-        if (stat(path, &found) == 0 && found.st_ino == wanted.st_ino &&
-            found.st_dev == wanted.st_dev && count < room) {
-            pids[count++] = (pid_t)pid;
+        if (is_same(&wanted, path) && *count < room) {
+            pids[(*count)++] = (pid_t)pid;
         }
     }
     closedir(folder);
-    return count;
+    return true;
 }

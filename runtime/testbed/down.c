@@ -33,7 +33,9 @@ static bool end_processes(uint32_t *ended, const char *netns, struct weft_error 
     const struct timespec pause = {.tv_nsec = 10000000};
     uint32_t count = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        count = weft_netns_processes(netns, pids, PIDS_MAX);
+        if (!weft_netns_processes(&count, pids, PIDS_MAX, netns, error)) {
+            return false;
+        }
         if (count == 0) {
             return true;
         }
@@ -70,8 +72,9 @@ static bool remove_unfinished(const char *name, struct weft_error *error)
     return fine;
 }
 
-// Ends the processes of each namespace of that prefix and removes its name, then the state file: in
-// this order a kill in between leaves a lab that can be taken away again.
+// Ends the processes of each of its namespaces and removes its name, then the state file: in this
+// order a kill in between leaves a lab that can be taken away again. Nothing is ended before all
+// names are known to be namespaces of their own.
 bool weft_lab_down(struct weft_lab_removed *removed, const char *name, struct weft_arena scratch,
                    struct weft_error *error)
 {
@@ -79,12 +82,15 @@ bool weft_lab_down(struct weft_lab_removed *removed, const char *name, struct we
     const char *const *names = NULL;
     uint32_t count = 0;
     struct weft_lab_removed made = {0};
-    if (!weft_lab_check_name(name, error)) {
+    if (!weft_lab_netns_list(&names, &count, name, &scratch, error)) {
         return false;
     }
-    snprintf(text, sizeof text, "weft-%s-", name);
-    if (!weft_netns_list(&names, &count, text, &scratch, error)) {
-        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        pid_t pid;
+        uint32_t found = 0;
+        if (!weft_netns_processes(&found, &pid, 1, names[i], error)) {
+            return false;
+        }
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!end_processes(&made.process_count, names[i], error) ||
@@ -126,6 +132,46 @@ static int compare_names(const void *left, const void *right)
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
+// The length of the lab's name in that of one of its namespaces; 0: it is no lab's. Others may have
+// namespaces whose names begin with weft-, too.
+static size_t lab_length(const char *netns)
+{
+    static const char prefix[] = "weft-";
+    const char *name = netns + sizeof prefix - 1;
+    if (strncmp(netns, prefix, sizeof prefix - 1) != 0) {
+        return 0;
+    }
+    size_t length = strcspn(name, "-");
+    const char *node = name + length + (name[length] == '-');
+    size_t digits = node[0] == '\0' ? 0 : strspn(node + 1, "0123456789");
+    bool numbered = digits > 0 && node[1 + digits] == '\0' && strchr("sow", node[0]) != NULL;
+    return numbered || strcmp(node, "switch") == 0 ? length : 0;
+}
+
+bool weft_lab_netns_list(const char *const **names, uint32_t *count, const char *lab,
+                         struct weft_arena *arena, struct weft_error *error)
+{
+    char prefix[WEFT_NETNS_NAME_MAX];
+    const char *const *found = NULL;
+    uint32_t found_count = 0;
+    if (!weft_lab_check_name(lab, error)) {
+        return false;
+    }
+    snprintf(prefix, sizeof prefix, "weft-%s-", lab);
+    if (!weft_netns_list(&found, &found_count, prefix, arena, error)) {
+        return false;
+    }
+    const char **kept = WEFT_NEW(arena, const char *, found_count);
+    *count = 0;
+    for (uint32_t i = 0; i < found_count; i++) {
+        if (lab_length(found[i]) > 0) {
+            kept[(*count)++] = found[i];
+        }
+    }
+    *names = kept;
+    return true;
+}
+
 bool weft_lab_list(const char *const **names, uint32_t *count, struct weft_arena *arena,
                    struct weft_error *error)
 {
@@ -139,8 +185,8 @@ bool weft_lab_list(const char *const **names, uint32_t *count, struct weft_arena
     }
     *count = 0;
     for (uint32_t i = 0; i < space_count; i++) {
-        const char *name = spaces[i] + sizeof prefix - 1;
-        add_name(found, count, LABS_MAX, name, strcspn(name, "-"), arena);
+        add_name(found, count, LABS_MAX, spaces[i] + sizeof prefix - 1, lab_length(spaces[i]),
+                 arena);
     }
     DIR *folder = opendir(WEFT_LAB_FOLDER);
     // One thread reads this folder handle.

@@ -15,6 +15,9 @@ const char *weft_lab_remedy(char buffer[WEFT_NETNS_NAME_MAX], const char *name);
 const uint32_t *weft_lab_outputs(const struct weft_lab_wiring *wiring, uint32_t plane,
                                  struct weft_arena *arena);
 double weft_lab_clock_s(void);
+// The namespaces of a lab, complete or not, sorted.
+bool weft_lab_netns_list(const char *const **names, uint32_t *count, const char *lab,
+                         struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
 // state.c: a lab as the text of its file, which is NULL where the plan's path is no UTF-8 and the
 // caller frees; and a lab from such a text, false where that is none.

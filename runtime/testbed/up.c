@@ -192,8 +192,7 @@ static bool check(const struct weft_lab *lab, const struct weft_lab_wiring *wiri
         return weft_fail(error, WEFT_IO, "lab '%s' is up already; %s takes it away", lab->name,
                          weft_lab_remedy(prefix, lab->name));
     }
-    snprintf(prefix, sizeof prefix, "weft-%s-", lab->name);
-    if (!weft_netns_list(&names, &count, prefix, &scratch, error)) {
+    if (!weft_lab_netns_list(&names, &count, lab->name, &scratch, error)) {
         return false;
     }
     if (count > 0) {

@@ -258,11 +258,14 @@ static void names_and_processes_of_namespaces_are_found(void **state)
         _exit(1);
     }
     pid_t pids[4] = {0};
-    for (int i = 0; i < 2000 && weft_netns_processes(right, pids, 4) == 0; i++) {
+    count = 0;
+    for (int i = 0; i < 2000 && count == 0; i++) {
         usleep(1000);
+        must(weft_netns_processes(&count, pids, 4, right, &error), &error);
     }
     assert_int_equal(pids[0], child);
-    assert_int_equal(weft_netns_processes(left, pids, 4), 0);
+    must(weft_netns_processes(&count, pids, 4, left, &error), &error);
+    assert_int_equal(count, 0);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     struct weft_arena released = all;
