@@ -8,6 +8,7 @@
 #include "bpf/embedded.h"
 #include "bpf/object.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,9 +22,9 @@ bool weft_marker_load(struct weft_marker *marker, uint32_t packets, struct weft_
     if (failed != 0) {
         bpf_object__close(object);
         return weft_fail(error, WEFT_UNSUPPORTED,
-                         "the kernel refuses the program that marks packets: %s; it needs Linux "
-                         "6.2 or later",
-                         strerror(-failed));
+                         "the kernel refuses the program that marks packets: %s; it needs %s",
+                         strerror(-failed),
+                         failed == -EPERM ? "root: leave out --ecn" : "Linux 6.2 or later");
     }
     const struct bpf_program *program = bpf_object__find_program_by_name(object, "weft_mark");
     int marks = bpf_object__find_map_fd_by_name(object, "marks");

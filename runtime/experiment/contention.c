@@ -347,7 +347,7 @@ bool weft_contention_run(struct weft_contention_result *result,
                          const struct weft_contention_options *options, struct weft_arena *arena,
                          struct weft_error *error)
 {
-    if (!weft_contention_check(options, error) || !weft_cc_capable(error)) {
+    if (!weft_contention_check(options, error) || (options->loads && !weft_cc_capable(error))) {
         return false;
     }
     size_t count = (size_t)options->job_count * options->iterations;

@@ -139,9 +139,11 @@ static bool connect_flow(struct flow *flow, uint32_t job,
         return weft_fail(error, WEFT_UNSUPPORTED, "the kernel has no congestion control '%s': %s",
                          shared->congestion, strerror(errno));
     }
-    // A buffer for the whole burst, so that the window alone decides when bytes leave.
-    if (setsockopt(flow->fd, TCP_LEVEL, OPTION_NODELAY, &on, sizeof on) != 0 ||
-        setsockopt(flow->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) != 0 ||
+    // A buffer for the whole burst, so that the window alone decides when bytes leave. Without root
+    // of the machine it grows with the window, up to the namespace's tcp_wmem.
+    bool roomy =
+        setsockopt(flow->fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) == 0 || errno == EPERM;
+    if (!roomy || setsockopt(flow->fd, TCP_LEVEL, OPTION_NODELAY, &on, sizeof on) != 0 ||
         setsockopt(flow->fd, SOL_SOCKET, SO_MARK, &mark, sizeof mark) != 0) {
         return failed(error, "setsockopt");
     }

@@ -84,7 +84,7 @@ static bool move(const struct changing *self, uint64_t *last_ns, struct weft_err
         return false;
     }
     change->circuits_s = since(last_ns);
-    lit_ns = *last_ns + lab->dark_ns;
+    lit_ns = *last_ns + (weft_lab_has_programs(lab) ? lab->dark_ns : 0);
     if (!weft_lab_route(lab, self->options[1].wiring, self->scratch, error) ||
         !lab_tunnels_route(&self->prepared[1].tunnels, error)) {
         return false;

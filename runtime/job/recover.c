@@ -75,7 +75,7 @@ static bool act(struct lab_recovery *recovery, uint64_t *applied_ns,
     recovery->replan_s = between(begun_ns, planned_ns);
     recovery->circuits_s = between(planned_ns, *applied_ns) - move.routes_s;
     recovery->routes_s = move.routes_s;
-    if (recovery->replanned.circuits_new > 0) {
+    if (recovery->replanned.circuits_new > 0 && weft_lab_has_programs(options->lab)) {
         // Whoever connects into the dark tries again after a second.
         uint64_t begun_dark_ns = *applied_ns - (uint64_t)(1e9 * move.routes_s);
         uint64_t lit_ns = begun_dark_ns + options->lab->dark_ns;

@@ -183,6 +183,12 @@ struct weft_filter {
 // goes.
 bool weft_filter_bpf(struct weft_netlink *netlink, uint32_t index, const struct weft_filter *filter,
                      struct weft_error *error) WEFT_MUST_USE;
+// Needs clsact. Whatever enters the link leaves by the other one of its namespace, without a
+// program in the kernel; no other filter may stand there. And where that goes; 0 = nowhere.
+bool weft_filter_redirect(struct weft_netlink *netlink, uint32_t index, uint32_t output,
+                          uint32_t priority, struct weft_error *error) WEFT_MUST_USE;
+bool weft_filter_redirected(uint32_t *output, struct weft_netlink *netlink, uint32_t index,
+                            struct weft_error *error) WEFT_MUST_USE;
 bool weft_filter_delete(struct weft_netlink *netlink, uint32_t index, bool egress,
                         uint32_t priority, struct weft_error *error) WEFT_MUST_USE;
 

@@ -12,6 +12,7 @@
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
+#include <linux/tc_act/tc_mirred.h>
 #include <string.h>
 
 static const uint32_t root_handle = TC_H_MAKE(1U << 16, 0);
@@ -167,6 +168,85 @@ bool weft_filter_bpf(struct weft_netlink *netlink, uint32_t index, const struct 
     mnl_attr_put_u32(request.header, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
     mnl_attr_nest_end(request.header, nest);
     return weft_request_send(&request, NULL, NULL, error);
+}
+
+// A filter that any frame meets (u32 with a key of no bits), and its one action: out by that link.
+bool weft_filter_redirect(struct weft_netlink *netlink, uint32_t index, uint32_t output,
+                          uint32_t priority, struct weft_error *error)
+{
+    struct request request;
+    const struct tc_mirred parameters = {
+        .action = TC_ACT_STOLEN, .eaction = TCA_EGRESS_REDIR, .ifindex = output};
+    _Alignas(struct tc_u32_sel) char all[sizeof(struct tc_u32_sel) + sizeof(struct tc_u32_key)] = {
+        0};
+    *(struct tc_u32_sel *)(void *)all = (struct tc_u32_sel){.flags = TC_U32_TERMINAL, .nkeys = 1};
+    struct tcmsg *body =
+        begin(&request, netlink, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, index, "u32");
+    body->tcm_parent = hook_of(false);
+    body->tcm_info = TC_H_MAKE(priority << 16, htons(ETH_P_ALL));
+    struct nlattr *nest = mnl_attr_nest_start(request.header, TCA_OPTIONS);
+    mnl_attr_put(request.header, TCA_U32_SEL, sizeof all, all);
+    struct nlattr *actions = mnl_attr_nest_start(request.header, TCA_U32_ACT);
+    struct nlattr *first = mnl_attr_nest_start(request.header, 1);
+    mnl_attr_put_strz(request.header, TCA_ACT_KIND, "mirred");
+    struct nlattr *options = mnl_attr_nest_start(request.header, TCA_ACT_OPTIONS);
+    mnl_attr_put(request.header, TCA_MIRRED_PARMS, sizeof parameters, &parameters);
+    mnl_attr_nest_end(request.header, options);
+    mnl_attr_nest_end(request.header, first);
+    mnl_attr_nest_end(request.header, actions);
+    mnl_attr_nest_end(request.header, nest);
+    return weft_request_send(&request, NULL, NULL, error);
+}
+
+// The attribute of that type in a nest; NULL = none.
+static const struct nlattr *find_nested(const struct nlattr *nest, uint16_t type)
+{
+    const struct nlattr *attribute = NULL;
+    if (nest == NULL) {
+        return NULL;
+    }
+    WEFT_EACH_NESTED(attribute, nest)
+    {
+        if (mnl_attr_get_type(attribute) == type) {
+            return attribute;
+        }
+    }
+    return NULL;
+}
+
+static int take_redirection(const struct nlmsghdr *header, void *context)
+{
+    uint32_t *output = context;
+    const struct nlattr *attribute = NULL;
+    WEFT_EACH_ATTRIBUTE(attribute, header, sizeof(struct tcmsg))
+    {
+        if (mnl_attr_get_type(attribute) != TCA_OPTIONS) {
+            continue;
+        }
+        const struct nlattr *action = find_nested(find_nested(attribute, TCA_U32_ACT), 1);
+        const struct nlattr *found =
+            find_nested(find_nested(action, TCA_ACT_OPTIONS), TCA_MIRRED_PARMS);
+        if (found != NULL && mnl_attr_get_payload_len(found) >= sizeof(struct tc_mirred)) {
+            struct tc_mirred parameters;
+            memcpy(&parameters, mnl_attr_get_payload(found), sizeof parameters);
+            *output = parameters.ifindex;
+        }
+    }
+    return MNL_CB_OK;
+}
+
+bool weft_filter_redirected(uint32_t *output, struct weft_netlink *netlink, uint32_t index,
+                            struct weft_error *error)
+{
+    struct request request;
+    struct tcmsg *body = weft_request_begin(
+        &request, netlink, (struct request_head){RTM_GETTFILTER, NLM_F_DUMP, sizeof *body},
+        "filters of link %u", index);
+    body->tcm_family = AF_UNSPEC;
+    body->tcm_ifindex = (int)index;
+    body->tcm_parent = hook_of(false);
+    *output = 0;
+    return weft_request_send(&request, take_redirection, output, error);
 }
 
 bool weft_filter_delete(struct weft_netlink *netlink, uint32_t index, bool egress,

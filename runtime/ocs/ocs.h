@@ -123,6 +123,17 @@ struct weft_ocs_kernel {
 bool weft_ocs_open_kernel(struct weft_ocs *ocs, const struct weft_ocs_kernel *kernel,
                           struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 
+// redirect.c: the same without a program in the kernel, by filters on the ports. A change lasts as
+// long as circuits are dark, and what is lost in the dark is not told.
+struct weft_ocs_redirect {
+    const char *netns; // of the switch
+    uint32_t port_count;
+    uint32_t first_index;
+    uint64_t dark_ns;
+};
+bool weft_ocs_open_redirect(struct weft_ocs *ocs, const struct weft_ocs_redirect *redirect,
+                            struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+
 // ---- the switch emulator ----
 
 // Serves a twin as a device with RESTCONF would, on the loopback address, until *stop. Circuits

@@ -48,6 +48,11 @@ const char *weft_lab_switch_netns(char buffer[WEFT_NETNS_NAME_MAX], const struct
     return buffer;
 }
 
+bool weft_lab_has_programs(const struct weft_lab *lab)
+{
+    return lab->ocs_count > 0 && lab->ocs[0].circuits_id != 0;
+}
+
 uint32_t weft_lab_server_address(uint32_t server)
 {
     return 10u << 24 | 128u << 16 | server;

@@ -262,9 +262,11 @@ static bool open_sockets(struct probing *self, struct weft_error *error)
         if (!weft_netns_socket(fd, netns, AF_INET, SOCK_DGRAM, 0, error)) {
             return false;
         }
-        if (bind(*fd, (const struct sockaddr *)&own, sizeof own) != 0 ||
-            setsockopt(*fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on) != 0 ||
-            setsockopt(*fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room) != 0) {
+        // Beyond the machine's limit only root of the machine goes.
+        bool roomy = setsockopt(*fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room) == 0 ||
+                     setsockopt(*fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room) == 0;
+        if (!roomy || bind(*fd, (const struct sockaddr *)&own, sizeof own) != 0 ||
+            setsockopt(*fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on) != 0) {
             return weft_fail(error, WEFT_IO, "%s: port %u: %s", netns, FIRST_PORT + f,
                              strerrordesc_np(errno));
         }

@@ -35,6 +35,16 @@ bool weft_lab_open_ocs(struct weft_ocs *ocs, const struct weft_lab *lab, uint32_
                    : weft_fail(error, WEFT_INPUT, "there is no switch %u; they are 0 to %u", plane,
                                lab->ocs_count - 1);
     }
+    if (!weft_lab_has_programs(lab)) {
+        char netns[WEFT_NETNS_NAME_MAX];
+        const struct weft_ocs_redirect redirect = {
+            .netns = weft_lab_switch_netns(netns, lab, plane),
+            .port_count = lab->server_count,
+            .first_index = weft_lab_cable_index(0),
+            .dark_ns = lab->dark_ns,
+        };
+        return weft_ocs_open_redirect(ocs, &redirect, arena, error);
+    }
     const struct weft_ocs_kernel kernel = {
         .program = lab->ocs[plane],
         .port_count = lab->server_count,

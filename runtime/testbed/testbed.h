@@ -155,6 +155,17 @@ bool weft_lab_claim(struct weft_lab_claim *claim, const char *name, struct weft_
 bool weft_lab_has_claim(const char *name);
 void weft_lab_unclaim(struct weft_lab_claim *claim, const char *name);
 
+// Goes on in user, network, mount and process namespaces of the caller's own, where any user is
+// root over what is made in them, without optical switches or marks as programs of the kernel. The
+// call returns twice: inside, as process 1 with a private /run, and outside once that has ended,
+// with its exit code. The caller has one thread and has flushed its streams. Fails with UNSUPPORTED
+// where the kernel forbids it, naming the setting; with IO where process 1 was killed.
+struct weft_lab_rootless {
+    bool inside;
+    int exit_code; // outside
+};
+bool weft_lab_rootless(struct weft_lab_rootless *where, struct weft_error *error) WEFT_MUST_USE;
+
 // Raises a lab: namespaces, cables, rates, addresses, circuits, routes. On failure everything is
 // taken away again. Fails with IO when it is up or leftovers stand in the way, with UNSUPPORTED
 // where the kernel lacks something or the user is not root, with INFEASIBLE when planes are no
@@ -185,6 +196,9 @@ bool weft_lab_save(const struct weft_lab *lab, struct weft_arena scratch, struct
 bool weft_lab_rewire(struct weft_lab_wiring *wiring, const struct weft_lab *lab,
                      struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
     WEFT_MUST_USE;
+// Whether its optical switches are programs in the kernel; else, where the kernel or the user does
+// not permit that, they are filters of the kernel's own, and a change lasts for the dark time.
+bool weft_lab_has_programs(const struct weft_lab *lab);
 // The switch of a plane. INPUT when there is none.
 bool weft_lab_open_ocs(struct weft_ocs *ocs, const struct weft_lab *lab, uint32_t plane,
                        struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;

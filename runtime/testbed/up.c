@@ -27,7 +27,26 @@ struct raising {
 
 // ---- switches ----
 
-// An optical switch is a loaded program, which the ports will hold; a packet switch is a bridge.
+// All switches of a lab are of one kind: that of the first.
+static bool load_switch(struct weft_bpf_ocs *ocs, const struct weft_lab *lab, uint32_t plane,
+                        struct weft_error *error)
+{
+    struct weft_bpf_ocs program = {.program_fd = -1};
+    struct weft_error refused;
+    if (plane > 0 && !weft_lab_has_programs(lab)) {
+        return true;
+    }
+    if (!weft_bpf_ocs_load(&program, lab->server_count, weft_lab_cable_index(0), &refused) &&
+        (plane > 0 || refused.code != WEFT_UNSUPPORTED)) {
+        *error = refused;
+        return false;
+    }
+    *ocs = program;
+    return true;
+}
+
+// An optical switch is a loaded program, which the ports will hold; where none can be loaded, it is
+// filters, which are set with the circuits. A packet switch is a bridge.
 static bool raise_switch(struct raising *raising, uint32_t plane, struct weft_error *error)
 {
     struct weft_lab *lab = raising->lab;
@@ -39,8 +58,7 @@ static bool raise_switch(struct raising *raising, uint32_t plane, struct weft_er
         return false;
     }
     if (lab->ocs_count > 0) {
-        return weft_bpf_ocs_load(&lab->ocs[plane], lab->server_count, weft_lab_cable_index(0),
-                                 error);
+        return load_switch(&lab->ocs[plane], lab, plane, error);
     }
     raising->bridge = weft_lab_cable_index(WEFT_LAB_SERVERS_MAX);
     return weft_link_bridge(netlink, "switch", raising->bridge, lab->mtu_bytes, error) &&
@@ -60,11 +78,9 @@ static bool plug_in(struct raising *raising, uint32_t server, uint32_t plane,
         return false;
     }
     if (lab->ocs_count > 0) {
+        const struct weft_filter filter = {false, 1, lab->ocs[plane].program_fd, "weft-ocs"};
         return weft_qdisc_clsact(netlink, index, error) &&
-               weft_filter_bpf(
-                   netlink, index,
-                   &(struct weft_filter){false, 1, lab->ocs[plane].program_fd, "weft-ocs"},
-                   error) &&
+               (!weft_lab_has_programs(lab) || weft_filter_bpf(netlink, index, &filter, error)) &&
                weft_link_set_up(netlink, index, true, error);
     }
     // A circuit's output carries what one port sent; a switch's what many did.

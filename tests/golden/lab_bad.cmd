@@ -62,6 +62,7 @@ try weft lab run plan.json --fail link@3 --detect smell
 try weft lab run plan.json --fail rack@3
 try weft lab run plan.json --fail link@3 --fail ocs@2
 try weft lab run plan.json --fail link@2 --fail link@2 --fail link@2 --fail link@2 --fail link@2
+try weft lab mltcp --rootless
 try weft lab run plan.json --spares 1
 try weft lab run plan.json --fail server@3 --spares 65
 try weft lab run plan.json --at 3

@@ -26,7 +26,7 @@ static const struct cli_entry subs[] = {
 
 static const char intent[] =
     "Runs a plan on this machine, with real sockets, kernel routes and emulated optical circuit "
-    "switches, or lets jobs contend for a link. It needs root.\v"
+    "switches, or lets jobs contend for a link. It needs root; run and mltcp have --rootless.\v"
     "Sub-verbs, each with its own --help:\n";
 
 int cli_lab(int argc, char **argv)

@@ -29,4 +29,17 @@ enum { LAB_NAME = 200 };
 // The value of --name; 0 or EINVAL.
 error_t lab_take_name(struct cli *cli, const char **name, const char *text);
 
+// ---- what sub-verbs share that raise a lab of their own: --rootless ----
+
+#define LAB_ROOTLESS_OPTION(key)                                                                   \
+    {                                                                                              \
+        "rootless", (key), NULL, 0,                                                                \
+            "without root: in a user namespace of its own, where the kernel permits", 0            \
+    }
+// Goes on inside; *outside: that has ended, and lab_end_outside gives its exit code.
+bool lab_go_rootless(struct cli *cli, bool *outside) WEFT_MUST_USE;
+int lab_end_outside(struct cli *cli);
+// Adds the option to what an ordinary user is told who did not use it; false.
+bool lab_hint_rootless(struct cli *cli, bool rootless);
+
 #endif

@@ -26,6 +26,7 @@ struct request {
     bool slope_given;
     bool intercept_given;
     bool bytes_given;
+    bool rootless;
     struct weft_cc_parameters given;
     struct weft_contention_result results[REPEATS_MAX];
 };
@@ -49,6 +50,7 @@ enum {
     KEY_INTERCEPT,
     KEY_RESTART,
     KEY_GROUP,
+    KEY_ROOTLESS,
 };
 
 static const struct argp_option options[] = {
@@ -81,6 +83,7 @@ static const struct argp_option options[] = {
      "leave tcp_slow_start_after_idle on, as Linux has it; it does not touch MLTCP", 3},
     {"repeat", KEY_REPEAT, "N", 0, "run the experiment N times, each with other jitter (default 1)",
      4},
+    LAB_ROOTLESS_OPTION(KEY_ROOTLESS),
     {0},
 };
 
@@ -88,7 +91,8 @@ static const char doc[] =
     "Jobs that contend for one link, on this machine's kernel with real TCP: each computes, sends "
     "its bytes, waits for the last acknowledgment, and begins again. Says how much longer their "
     "iterations are than if they took turns on the link.\v"
-    "It needs root. Namespaces, links and the congestion control are its own and end with it. "
+    "It needs root, or --rootless with a --cc that the kernel has and no --ecn. Namespaces, links "
+    "and the congestion control are its own and end with it. "
     "While it runs senders have real-time priority.\n"
     "\n"
     "Examples:\n"
@@ -228,6 +232,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_IDLE:
         contention->idle_restart = true;
         return 0;
+    case KEY_ROOTLESS:
+        request->rootless = true;
+        return 0;
     case KEY_REPEAT:
         return cli_count(cli, &request->repeats, "repeat", argument, 1, REPEATS_MAX);
     default:
@@ -265,6 +272,12 @@ static bool complete(struct request *request)
     parameters->group = given->group;
     if (!request->queue_given && contention->mark_packets > 0) {
         contention->queue_packets = 10 * contention->mark_packets;
+    }
+    if (request->rootless && (contention->loads || contention->mark_packets > 0)) {
+        return cli_misuse(cli,
+                          "--rootless: %s is a program in the kernel, which only root loads; "
+                          "take --cc reno or cubic and no --ecn",
+                          contention->loads ? name : "--ecn");
     }
     contention->seed = cli->seed;
     return weft_contention_check(contention, &cli->error);
@@ -422,9 +435,6 @@ static void print_text(const struct request *request, const struct summary *sum)
 static bool run(struct request *request)
 {
     struct cli *cli = request->cli;
-    if (!complete(request)) {
-        return false;
-    }
     for (uint32_t i = 0; i < request->repeats; i++) {
         struct weft_contention_options once = request->options;
         once.seed += i;
@@ -468,8 +478,12 @@ int lab_mltcp(int argc, char **argv)
                     .queue_packets = 40,
                     .iterations = 50},
     };
-    if (!cli_parse(&cli, &verb, argc, argv, &request)) {
-        return cli_finish(&cli, false);
+    bool outside = false;
+    bool fine = cli_parse(&cli, &verb, argc, argv, &request) && complete(&request) &&
+                (!request.rootless || lab_go_rootless(&cli, &outside));
+    if (outside) {
+        return lab_end_outside(&cli);
     }
-    return cli_finish(&cli, run(&request));
+    fine = fine && (run(&request) || lab_hint_rootless(&cli, request.rootless));
+    return cli_finish(&cli, fine);
 }

@@ -31,6 +31,7 @@ enum {
     KEY_CHANGE,
     KEY_AT,
     KEY_DARK,
+    KEY_ROOTLESS,
 };
 
 #define ITERATIONS_MAX 10000u
@@ -73,6 +74,7 @@ static const struct argp_option options[] = {
      0},
     {"at", KEY_AT, "I", 0, "first iteration by the plan of --change (the middle)", 0},
     {"dark", KEY_DARK, "T", 0, "time for which circuits that change are dark (10ms)", 0},
+    LAB_ROOTLESS_OPTION(KEY_ROOTLESS),
     LAB_NAME_OPTION,
     {0},
 };
@@ -81,10 +83,11 @@ static const char doc[] =
     "Plays a plan's job on this machine: a process a server computes (sleeps) and sends over TCP "
     "along the planned rings and routes. Tells each phase's time as predicted by the flow and the "
     "packet engine and as measured. Raises a lab of its own and takes it away, unless that of "
-    "--name stands with this plan. It needs root.\v"
+    "--name stands with this plan. It needs root, or --rootless.\v"
     "Examples:\n"
     "  $ weft lab run plan.json --iterations 10\n"
-    "  $ weft lab run plan.json --fabrics plan,switch,ring --report lab.html\n";
+    "  $ weft lab run plan.json --fabrics plan,switch,ring --report lab.html\n"
+    "  $ weft lab run plan.json --rootless\n";
 
 static error_t parse_time(struct lab_run *run, double *seconds, const char *option,
                           const char *text)
@@ -182,6 +185,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_AT:
         return cli_count(cli, &run->change.iteration, "at", argument, 2, ITERATIONS_MAX);
+    case KEY_ROOTLESS:
+        run->rootless = true;
+        return 0;
     case KEY_SPARES:
         return cli_count(cli, &run->faults.spares, "spares", argument, 0, 64);
     case KEY_DETECT:
@@ -345,7 +351,12 @@ int lab_run(int argc, char **argv)
     if (run.port.buffer_bytes == 0) {
         run.port.buffer_bytes = BUFFER_PACKETS * (run.port.mtu_bytes + 14);
     }
-    fine = fine && lab_run_all(&run);
+    bool outside = false;
+    fine = fine && (!run.rootless || lab_go_rootless(&cli, &outside));
+    if (outside) {
+        return lab_end_outside(&cli);
+    }
+    fine = fine && (lab_run_all(&run) || lab_hint_rootless(&cli, run.rootless));
     if (fine && cli.json) {
         print_json(&run);
     } else if (fine) {

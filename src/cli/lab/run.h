@@ -66,6 +66,7 @@ struct lab_run {
     const char *report_path; // NULL = none
     const char *name;        // of the lab
     bool name_given;
+    bool rootless;
     const char *congestion;
     uint32_t iterations;
     uint32_t fabric_count;
