@@ -400,8 +400,9 @@ struct weft_reconfig {
 // shortest path a pair; an AllReduce is a ring in its group's order with all hops at once, without
 // rounds. The first links, before there is any demand, are random from sim->seed. Of `sim` it reads
 // the packet sizes, seed and stop, and of the environment scratch and error. Fails with INPUT if
-// the graph has more servers than the cluster or switch_ps = 0. An epoch costs O(n d (pairs with
-// demand) + n^2 d).
+// the graph has more servers than the cluster or switch_ps = 0, and with INFEASIBLE if the
+// iteration takes more rewirings than are played, between 1000 and a million by n^2 d. An epoch
+// costs O(n d (pairs with demand) + n^2 d).
 bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskgraph *graph,
                            const struct weft_cluster *cluster, uint64_t switch_ps,
                            const struct weft_sim_options *sim,

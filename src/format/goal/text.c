@@ -471,12 +471,15 @@ static bool read_statement(struct parser *parser, struct weft_error *error)
 
 // ---- the whole ----
 
-// Statements end at one of these: nothing is more than one of them.
+// Statements end at one of these, and empty ones are nothing: nothing is more than one of them.
 static uint32_t count_statements(const char *data, size_t length)
 {
     uint32_t count = 1;
+    bool empty = true;
     for (size_t i = 0; i < length; i++) {
-        count += data[i] == '\n' || data[i] == ';' || data[i] == '{' || data[i] == '}';
+        bool ends = data[i] == '\n' || data[i] == ';' || data[i] == '{' || data[i] == '}';
+        count += ends && !empty;
+        empty = ends || (empty && (data[i] == ' ' || data[i] == '\t' || data[i] == '\r'));
     }
     return count;
 }

@@ -443,23 +443,13 @@ static bool check_counts(const struct reader *reader, struct weft_error *error)
     return true;
 }
 
-// Lines of the file: nothing is more than one of them.
-static uint32_t count_lines(const char *data, size_t length)
-{
-    uint32_t count = 1;
-    for (size_t i = 0; i < length; i++) {
-        count += data[i] == '\n';
-    }
-    return count;
-}
-
 bool weft_matrix_read(struct weft_matrix *matrix, const char *data, size_t length,
                       struct weft_arena *arena, struct weft_arena scratch, struct weft_error *error)
 {
     if (length > BYTES_MAX) {
         return weft_fail(error, WEFT_INPUT, "larger than %zu bytes", BYTES_MAX);
     }
-    uint32_t line_count = count_lines(data, length);
+    uint32_t line_count = lines_count(data, length) + 1; // nothing is more than one of them
     // A connection names three triggers at most.
     uint32_t trigger_room = line_count > UINT32_MAX / 8 ? UINT32_MAX / 2 : 3 * line_count + 1;
     struct reader reader = {

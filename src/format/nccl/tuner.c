@@ -130,8 +130,8 @@ bool weft_nccl_tuner_read(struct weft_nccl_choice **choices, uint32_t *count, co
                           size_t length, struct weft_arena *arena, struct weft_error *error)
 {
     size_t lines = 1;
-    for (size_t i = 0; i < length; i++) {
-        lines += data[i] == '\n' ? 1 : 0;
+    for (size_t i = 1; i < length; i++) { // those that are empty or comments take no room
+        lines += data[i - 1] == '\n' && data[i] != '\n' && data[i] != '#' ? 1 : 0;
     }
     if (lines > UINT32_MAX / 2) {
         return weft_fail(error, WEFT_INPUT, "more than 2^31 lines");

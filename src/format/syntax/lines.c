@@ -51,6 +51,21 @@ bool lines_next(struct lines *lines, bool *more, struct weft_error *error)
     }
 }
 
+uint32_t lines_count(const char *data, size_t length)
+{
+    uint32_t count = 0;
+    bool counted = false;
+    for (size_t i = 0; i < length; i++) {
+        if (data[i] == '\n') {
+            counted = false;
+        } else if (!counted && !is_space(data[i])) {
+            counted = true;
+            count++;
+        }
+    }
+    return count;
+}
+
 bool word_is(const struct line_word *word, const char *text)
 {
     return strlen(text) == word->length && strncasecmp(word->text, text, word->length) == 0;

@@ -27,6 +27,9 @@ struct lines {
 // Goes to the next line with a word; those that begin with '#' do not count. False in *more at the
 // end. Fails with INPUT on a line with more than LINE_WORDS words.
 bool lines_next(struct lines *lines, bool *more, struct weft_error *error) WEFT_MUST_USE;
+// How many lines lines_next will find at most; empty ones take no room of who sizes arrays by it.
+// O(bytes).
+uint32_t lines_count(const char *data, size_t length);
 // Whether the words are the same, case aside.
 bool word_is(const struct line_word *word, const char *text);
 // A number without a unit within [low, high]: a whole one, or a decimal one rounded up. Fails with

@@ -69,6 +69,7 @@ bool weft_model_build(struct weft_model *model, const struct weft_model_head *he
     struct weft_operator *operators = WEFT_NEW(arena, struct weft_operator, count);
     uint64_t parameters = 0;
     double flops = 0;
+    bool works = false;
     for (uint32_t i = 0; i < count; i++) {
         if (!check_spec(&specs[i], i, error)) {
             return false;
@@ -82,6 +83,10 @@ bool weft_model_build(struct weft_model *model, const struct weft_model_head *he
             return weft_fail(error, WEFT_INPUT, "more than 2^50 parameters; make it smaller");
         }
         flops += operators[i].forward_flops;
+        works = works || operators[i].spec.kind != WEFT_OP_INPUT;
+    }
+    if (!works) { // there is nothing to place on servers
+        return weft_fail(error, WEFT_INPUT, "inputs alone; add an operator that takes them");
     }
     *model = (struct weft_model){
         .name = weft_arena_text(arena, head->name, strlen(head->name)),

@@ -11,7 +11,12 @@
 
 #include <math.h>
 
+// The rewirings of an iteration: up to a million, fewer where each takes long. A rewiring of n
+// servers with d ports takes about n^2 d / 4e7 seconds (128 servers of 4 ports: 1.6 ms), so that
+// all of them take about half a minute.
 #define EPOCHS_MAX 1000000u
+#define EPOCHS_MIN 1000u
+#define EPOCH_WORK_MAX ((uint64_t)1 << 30)
 // The topology lives this many times as long as the switch takes (TopoOpt's baseline: 10 ms of
 // reconfiguration, 40 ms of light).
 #define LIFE_RATIO 4u
@@ -21,6 +26,7 @@ struct policy {
     uint64_t switch_ps;
     struct weft_rng rng;
     uint32_t epoch_count;
+    uint32_t epoch_max;
     struct reconfig_fabric fabric;
     uint8_t *width;
     const uint32_t *link_of; // [from * n + to]
@@ -36,9 +42,11 @@ static bool decide(void *state, struct weft_circuit_answer *answer,
 {
     struct policy *policy = state;
     uint32_t n = demand->server_count;
-    if (policy->epoch_count == EPOCHS_MAX) {
+    if (policy->epoch_count == policy->epoch_max) {
         return weft_fail(error, WEFT_INFEASIBLE,
-                         "no end after %u rewirings; give the switch a longer time", EPOCHS_MAX);
+                         "no end after %u rewirings, the most that are played; give the switch a "
+                         "longer time",
+                         policy->epoch_max);
     }
     policy->epoch_count++;
     reconfig_links(policy->width, demand->unserved_bytes, n, policy->cluster->degree, &policy->rng,
@@ -121,6 +129,30 @@ static double asked_bytes(const struct weft_taskgraph *graph, const struct weft_
     return asked;
 }
 
+static uint32_t epochs_max(const struct weft_cluster *cluster)
+{
+    uint64_t servers = cluster->server_count;
+    uint64_t affordable = EPOCH_WORK_MAX / (servers * servers * cluster->degree);
+    return affordable < EPOCHS_MIN   ? EPOCHS_MIN
+           : affordable > EPOCHS_MAX ? EPOCHS_MAX
+                                     : (uint32_t)affordable;
+}
+
+// Refuses at once what all ports together cannot carry within the rewirings that are played.
+static bool check_length(double asked, const struct weft_cluster *cluster, uint64_t switch_ps,
+                         struct weft_error *error)
+{
+    double ports = (double)cluster->server_count * cluster->degree;
+    double life_s = LIFE_RATIO * weft_seconds(switch_ps);
+    double least = asked / (ports * cluster->rate_Bps) / life_s;
+    uint32_t most = epochs_max(cluster);
+    return least <= most ||
+           weft_fail(error, WEFT_INFEASIBLE,
+                     "it takes %.3g rewirings at least, and %u are played; give the switch a "
+                     "longer time",
+                     least, most);
+}
+
 static struct weft_reconfig summarize(const struct weft_sim_result *played, uint32_t link_count,
                                       const struct weft_cluster *cluster, double asked)
 {
@@ -155,6 +187,10 @@ bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskg
     if (switch_ps == 0) {
         return weft_fail(error, WEFT_INPUT, "a switch that takes no time; give 1us or so");
     }
+    double asked = asked_bytes(graph, sim);
+    if (!check_length(asked, cluster, switch_ps, error)) {
+        return false;
+    }
     struct weft_network network = {0};
     uint32_t *link_of;
     struct weft_arena kept = weft_arena_split(&scratch);
@@ -166,6 +202,7 @@ bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskg
     struct policy policy = {
         .cluster = cluster,
         .switch_ps = switch_ps,
+        .epoch_max = epochs_max(cluster),
         .width = width,
         .fabric = {n, width, WEFT_NEW(&kept, uint32_t, (size_t)n * n)},
         .link_of = link_of,
@@ -187,6 +224,6 @@ bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskg
             &(struct weft_environment){.arena = &kept, .scratch = scratch, .error = error})) {
         return false;
     }
-    *result = summarize(&played, network.fabric.link_count, cluster, asked_bytes(graph, &options));
+    *result = summarize(&played, network.fabric.link_count, cluster, asked);
     return true;
 }
