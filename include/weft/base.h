@@ -82,8 +82,8 @@ struct weft_error {
 };
 
 // Fills `error` and returns false, so that `return weft_fail(error, WEFT_INPUT, "...")` reads well.
-// A message longer than the buffer is cut with "...". Control bytes become '?', so that hostile
-// names cannot break the one line.
+// A message longer than the buffer is cut with "...", and hostile names in it cannot break the one
+// line (weft_escape_line).
 bool weft_fail(struct weft_error *error, enum weft_error_code code, const char *format, ...)
     WEFT_PRINTF(3, 4);
 // States key and value of an error that weft_fail has filled, and returns false. `value` is a
@@ -192,6 +192,22 @@ void weft_text_init(struct weft_text *text, struct weft_arena *arena);
 void weft_text_add(struct weft_text *text, const char *format, ...) WEFT_PRINTF(2, 3);
 // Adds a value for an XML, SVG or HTML text or attribute: & < > " ' escaped, control bytes as '?'.
 void weft_text_add_escaped(struct weft_text *text, const char *value);
+
+// ---- what a terminal may be sent ----
+
+// Names and messages come from files and from other programs. A terminal would obey the control
+// characters in them, and show what stands beside a bidirectional one in another order. They are
+// shown escaped: \x1b for a control byte or what is no UTF-8, \u202e for U+007F to U+009F, U+061C,
+// U+200E and F, U+2028 to E and U+2066 to 9.
+#define WEFT_ESCAPE_BYTES 8
+// The bytes of the first character of `text`, of which `length` > 0 are there. `escape` is how it
+// is shown, or empty where it is shown as it is.
+size_t weft_escape(char escape[WEFT_ESCAPE_BYTES], const char *text, size_t length);
+// Escapes a text in its buffer of `size` bytes, 4096 at most; it is cut with "..." where that does
+// not hold it or where `cut`.
+void weft_escape_line(char *text, size_t size, bool cut);
+// The value itself or, where it has something to escape, an escaped copy.
+const char *weft_escape_text(const char *value, struct weft_arena *arena);
 
 // Edits (letters put in, left out or changed, case aside) between the first a_length letters of
 // `a` and `b`; letters beyond the 63rd are not looked at. O(lengths of both).

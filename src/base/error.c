@@ -25,17 +25,10 @@ int weft_exit_code(enum weft_error_code code)
     return code == WEFT_STOPPED ? (int)WEFT_INFEASIBLE : (int)code;
 }
 
-// Cuts with "..." and makes the text one printable line.
+// One line that a terminal may be sent, cut with "..." where more was wanted.
 static void tidy(char *message, size_t size, int wanted)
 {
-    if (wanted >= (int)size) {
-        memcpy(message + size - 4, "...", 4);
-    }
-    for (char *c = message; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
-            *c = '?';
-        }
-    }
+    weft_escape_line(message, size, wanted >= (int)size);
 }
 
 bool weft_fail(struct weft_error *error, enum weft_error_code code, const char *format, ...)

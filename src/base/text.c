@@ -81,3 +81,28 @@ void weft_text_add_escaped(struct weft_text *text, const char *value)
         }
     }
 }
+
+const char *weft_escape_text(const char *value, struct weft_arena *arena)
+{
+    size_t length = strlen(value);
+    size_t escaped_bytes = 0;
+    char escape[WEFT_ESCAPE_BYTES];
+    for (size_t at = 0; at < length;) {
+        at += weft_escape(escape, value + at, length - at);
+        escaped_bytes += strlen(escape);
+    }
+    if (escaped_bytes == 0) {
+        return value;
+    }
+    char *escaped = weft_arena_alloc_raw(arena, length + escaped_bytes + 1, 1);
+    char *to = escaped;
+    for (size_t at = 0; at < length;) {
+        size_t bytes = weft_escape(escape, value + at, length - at);
+        size_t added = escape[0] == '\0' ? bytes : strlen(escape);
+        memcpy(to, escape[0] == '\0' ? value + at : escape, added);
+        at += bytes;
+        to += added;
+    }
+    *to = '\0';
+    return escaped;
+}

@@ -68,6 +68,15 @@ static const double tick_s = 0.2;
 #define STEADY_RATIO 0.2
 #define STEADY_SHARE 0.1
 
+// What lines of progress have of a request: words of its own, and names out of files.
+#define SHOWN_BYTES 160
+static const char *shown(char buffer[SHOWN_BYTES], const char *text)
+{
+    int wanted = snprintf(buffer, SHOWN_BYTES, "%s", text);
+    weft_escape_line(buffer, SHOWN_BYTES, wanted >= SHOWN_BYTES);
+    return buffer;
+}
+
 static void ring_after(time_t seconds, long nanoseconds)
 {
     const struct itimerspec once = {.it_value = {.tv_sec = seconds, .tv_nsec = nanoseconds}};
@@ -238,8 +247,9 @@ static void show_rows(void)
     for (; ticker.row_count < count; ticker.row_count++) {
         const struct weft_comparison_told *row = &ticker.step->rows.rows[ticker.row_count];
         char unit[WEFT_UNIT_TEXT];
+        char name[SHOWN_BYTES];
         fprintf(stderr, "%s%s: %-15s %s\n", ticker.shown ? "\r\033[K" : "", ticker.cli->program,
-                row->name, weft_show_time(unit, weft_picoseconds(row->iteration_s)));
+                shown(name, row->name), weft_show_time(unit, weft_picoseconds(row->iteration_s)));
         ticker.shown = false;
     }
 }
@@ -248,8 +258,9 @@ static void show_rows(void)
 // left.
 static void show_phase(double now_s)
 {
-    const char *what = ticker.step != NULL ? ticker.step->what : "";
-    fprintf(stderr, "%s: %s", ticker.cli->program, what);
+    char what[SHOWN_BYTES];
+    fprintf(stderr, "%s: %s", ticker.cli->program,
+            shown(what, ticker.step != NULL ? ticker.step->what : ""));
     if (ticker.step_count > 1) {
         fprintf(stderr, " (phase %llu)", (unsigned long long)ticker.step_count);
     }

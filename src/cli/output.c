@@ -56,12 +56,13 @@ void cli_say(struct cli *cli, const char *format, ...)
 
 void cli_note(const struct cli *cli, const char *format, ...)
 {
+    char text[4096];
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "%s: note: ", cli->program);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    int wanted = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    weft_escape_line(text, sizeof text, wanted >= (int)sizeof text);
+    fprintf(stderr, "%s: note: %s\n", cli->program, text);
 }
 
 struct weft_request_environment *cli_environment(struct cli *cli, weft_stop stop)

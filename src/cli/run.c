@@ -10,11 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Writes the whole text to stdout and makes sure that it arrived.
+// Writes the whole text to stdout, as a terminal may be sent it, and makes sure that it arrived.
 static bool write_stdout(const char *data, size_t length, struct weft_error *error)
 {
     errno = 0;
-    bool fine = fwrite(data, 1, length, stdout) == length && fflush(stdout) == 0;
+    size_t from = 0;
+    bool fine = true;
+    for (size_t at = 0; at < length && fine;) {
+        char escape[WEFT_ESCAPE_BYTES];
+        size_t bytes = weft_escape(escape, data + at, length - at);
+        if (escape[0] != '\0' && data[at] != '\n' && data[at] != '\t') {
+            fine = fwrite(data + from, 1, at - from, stdout) == at - from &&
+                   fputs(escape, stdout) != EOF;
+            from = at + bytes;
+        }
+        at += bytes;
+    }
+    fine = fine && fwrite(data + from, 1, length - from, stdout) == length - from &&
+           fflush(stdout) == 0;
     return fine || weft_fail(error, WEFT_IO, "stdout: %s", strerrordesc_np(errno));
 }
 

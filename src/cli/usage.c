@@ -9,15 +9,22 @@
 #include <stdarg.h>
 #include <string.h>
 
+static void misuse(struct cli *cli, const char *format, va_list arguments)
+{
+    struct weft_error *error = &cli->error;
+    int wanted = vsnprintf(error->message, sizeof error->message, format, arguments);
+    weft_escape_line(error->message, sizeof error->message, wanted >= (int)sizeof error->message);
+    error->code = WEFT_INPUT;
+    error->key[0] = '\0';
+    cli->exit_code = CLI_EXIT_USAGE;
+}
+
 bool cli_misuse(struct cli *cli, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(cli->error.message, sizeof cli->error.message, format, arguments);
+    misuse(cli, format, arguments);
     va_end(arguments);
-    cli->error.code = WEFT_INPUT;
-    cli->error.key[0] = '\0';
-    cli->exit_code = CLI_EXIT_USAGE;
     return false;
 }
 
@@ -25,11 +32,8 @@ error_t cli_usage(struct cli *cli, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(cli->error.message, sizeof cli->error.message, format, arguments);
+    misuse(cli, format, arguments);
     va_end(arguments);
-    cli->error.code = WEFT_INPUT;
-    cli->error.key[0] = '\0';
-    cli->exit_code = CLI_EXIT_USAGE;
     return EINVAL;
 }
 

@@ -107,7 +107,7 @@ static struct shown show(const struct weft_table_column *columns, uint32_t colum
     for (uint32_t r = 0; r < row_count; r++) {
         for (uint32_t c = 0; c < column_count; c++, cells++) {
             if (columns[c].align != WEFT_ALIGN_SHEET) {
-                texts[at++] = cells->text != NULL ? cells->text : "";
+                texts[at++] = cells->text != NULL ? weft_escape_text(cells->text, arena) : "";
             }
         }
     }
@@ -122,10 +122,9 @@ static char *add_cell(char *at, const char *cell, enum weft_align align, uint32_
         memset(at, ' ', padding);
         at += padding;
     }
-    for (; *cell != '\0'; cell++) {
-        unsigned char byte = (unsigned char)*cell;
-        *at++ = byte < 0x20 || byte == 0x7f ? '?' : *cell;
-    }
+    size_t bytes = strlen(cell);
+    memcpy(at, cell, bytes);
+    at += bytes;
     if (align == WEFT_ALIGN_LEFT && !last) {
         memset(at, ' ', padding);
         at += padding;

@@ -74,11 +74,11 @@ static void errors_are_one_line_and_wrap_outward(void **state)
     struct weft_error error;
     assert_false(weft_fail(&error, WEFT_INPUT, "key '%s'", "a\nb"));
     assert_false(weft_wrap(&error, "line %d", 7));
-    assert_string_equal(error.message, "line 7: key 'a?b'");
+    assert_string_equal(error.message, "line 7: key 'a\\x0ab'");
     assert_string_equal(error.key, "");
     assert_false(weft_remedy(&error, "batch", "%u", 8u));
     assert_false(weft_wrap(&error, "model"));
-    assert_string_equal(error.message, "model: line 7: key 'a?b'");
+    assert_string_equal(error.message, "model: line 7: key 'a\\x0ab'");
     assert_string_equal(error.key, "batch");
     assert_string_equal(error.value, "8");
     char longest[2000];
@@ -439,6 +439,43 @@ static void the_nearest_word_takes_the_fewest_edits(void **state)
     assert_ptr_equal(weft_nearest_word(longest, &same, 1), same);
 }
 
+static void what_a_terminal_obeys_is_escaped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *escaped;
+    } cases[] = {
+        {"plain \303\251 \342\202\254 \360\237\214\220", NULL}, // two, three and four bytes
+        {"\033[2J\n\t\r", "\\x1b[2J\\x0a\\x09\\x0d"},
+        {"\177\302\200\302\237\302\240", "\\u007f\\u0080\\u009f\302\240"},
+        {"\330\234\342\200\216\342\200\217", "\\u061c\\u200e\\u200f"},
+        {"\342\200\247\342\200\250\342\200\256\342\200\257",
+         "\342\200\247\\u2028\\u202e\342\200\257"},
+        {"\342\201\245\342\201\246\342\201\251\342\201\252",
+         "\342\201\245\\u2066\\u2069\342\201\252"},
+        {"\377\300\257", "\\xff\\xc0\\xaf"},                   // longer than needed
+        {"\355\240\200", "\\xed\\xa0\\x80"},                   // a surrogate
+        {"\364\220\200\200", "\\xf4\\x90\\x80\\x80"},          // beyond U+10FFFF
+        {"\340\237\277\342\202", "\\xe0\\x9f\\xbf\\xe2\\x82"}, // a cut character
+    };
+    struct weft_arena arena;
+    struct weft_error error;
+    assert_true(weft_arena_init(&arena, 0, &error));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *escaped = weft_escape_text(cases[i].text, &arena);
+        assert_string_equal(escaped, cases[i].escaped != NULL ? cases[i].escaped : cases[i].text);
+        assert_true((escaped == cases[i].text) == (cases[i].escaped == NULL));
+        weft_fail(&error, WEFT_INPUT, "%s", cases[i].text);
+        assert_string_equal(error.message, escaped);
+    }
+    weft_arena_release(&arena);
+    // A line that outgrows its buffer ends with whole characters.
+    char buffer[16] = "0123456\303\251\001\001";
+    weft_escape_line(buffer, sizeof buffer, false);
+    assert_string_equal(buffer, "0123456\303\251\\x0...");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +485,7 @@ int main(void)
         cmocka_unit_test(times_and_sizes_round_to_whole_units),
         cmocka_unit_test(quantities_are_shown_shortly),
         cmocka_unit_test(errors_are_one_line_and_wrap_outward),
+        cmocka_unit_test(what_a_terminal_obeys_is_escaped),
         cmocka_unit_test(scratch_is_gone_when_the_callee_returns),
         cmocka_unit_test(what_calls_took_is_used_again),
         cmocka_unit_test(text_moves_when_it_outgrows_its_segment),
