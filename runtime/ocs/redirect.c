@@ -93,7 +93,7 @@ bool weft_ocs_open_redirect(struct weft_ocs *ocs, const struct weft_ocs_redirect
                             struct weft_arena *arena, struct weft_error *error)
 {
     static const struct weft_ocs_driver driver = {
-        "redirect", redirect_change, redirect_read, redirect_statistics, redirect_close,
+        "redirect", NULL, redirect_change, redirect_read, redirect_statistics, redirect_close,
     };
     struct redirecting_switch *self = WEFT_NEW(arena, struct redirecting_switch, 1);
     *self = (struct redirecting_switch){
