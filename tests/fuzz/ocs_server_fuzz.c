@@ -3,7 +3,7 @@
 // only one who has the password moves circuits, circuits stay a matching, every connection ends,
 // and the next client is served.
 //
-// Seen to fail on corpus/ocs_server/stranger_puts when refuse() was left out.
+// Seen to fail on corpus/ocs_server/stranger_deletes when refuse() was left out.
 
 #include "fuzz.h"
 
