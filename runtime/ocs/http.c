@@ -99,6 +99,7 @@ static bool tell_failure(CURLcode code, const struct exchange *self, struct weft
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING:
+    case CURLE_BAD_FUNCTION_ARGUMENT: // a line of the head without a colon
         return weft_fail(error, WEFT_IO, "%.*s: the answer is no HTTP; is that the switch's port?",
                          length, host);
     case CURLE_URL_MALFORMAT:
@@ -117,8 +118,8 @@ static bool tell_failure(CURLcode code, const struct exchange *self, struct weft
         return weft_fail(error, WEFT_INPUT, "%.200s: no file of certificates (PEM)",
                          request->ca_file != NULL ? request->ca_file : "the system's CAs");
     default:
-        return weft_fail(error, WEFT_IO, "%.*s: %.200s (libcurl: %d)", length, host, words,
-                         (int)code);
+        return weft_fail(error, WEFT_IO, "%.*s: the exchange failed (libcurl: %d) %.200s", length,
+                         host, (int)code, words);
     }
 }
 

@@ -59,9 +59,11 @@ static bool apply(struct weft_ocs_change *change, struct weft_ocs *ocs, const ui
             made.untouched += now[i] != WEFT_NONE;
         }
     }
-    if (made.changed > 0 && (!ocs->driver->change(ocs->device, batch, made.changed, error) ||
-                             !read_outputs(now, ocs, error))) {
-        return weft_wrap(error, "circuits may have moved, read them anew");
+    if (made.changed > 0 && !ocs->driver->change(ocs->device, batch, made.changed, error)) {
+        return false;
+    }
+    if (made.changed > 0 && !read_outputs(now, ocs, error)) {
+        return weft_wrap(error, "circuits have moved and were not read back");
     }
     for (uint32_t i = 0; i < n; i++) {
         if (now[i] != outputs[i]) {

@@ -120,7 +120,9 @@ static bool restconf_change(void *device, const struct weft_ocs_circuit *changes
     }
     struct weft_arena texts = weft_arena_split(&arena);
     const char *body = weft_yang_write_circuits(outputs, self->port_count, &texts);
-    return exchange(&reply, self, &(struct operation){"cross-connects", body}, &arena, error);
+    reply.status = 0;
+    return exchange(&reply, self, &(struct operation){"cross-connects", body}, &arena, error) ||
+           (reply.status == 0 && weft_wrap(error, "circuits may have moved, read them anew"));
 }
 
 static bool restconf_statistics(void *device, struct weft_ocs_port *ports, struct weft_error *error)
