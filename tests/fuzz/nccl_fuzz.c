@@ -52,7 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct weft_collective_samples samples;
     if (weft_nccl_measured_read(&samples, text, size, &desk.arena, &error)) {
-        WEFT_ASSERT(samples.count > 0);
+        // A process of Inspector may have had no collective.
+        WEFT_ASSERT(samples.count > 0 || memchr(text, '{', size) != NULL);
         for (size_t i = 0; i < samples.count; i++) {
             const struct weft_collective_sample *sample = &samples.samples[i];
             WEFT_ASSERT(sample->seconds > 0 && sample->size_bytes > 0);

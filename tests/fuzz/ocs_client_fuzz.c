@@ -51,18 +51,19 @@ static void *lie(void *context)
 
 static struct sockaddr_in own_address;
 
-static int listen_once(void)
+// At another loopback address each time, as ports would run out: each rests for a minute after use.
+static int listen_anew(void)
 {
-    static int listener = -1;
-    if (listener < 0) {
-        own_address =
-            (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        socklen_t size = sizeof own_address;
-        listener = socket(AF_INET, SOCK_STREAM, 0);
-        WEFT_ASSERT(bind(listener, (struct sockaddr *)&own_address, size) == 0);
-        WEFT_ASSERT(listen(listener, 8) == 0);
-        WEFT_ASSERT(getsockname(listener, (struct sockaddr *)&own_address, &size) == 0);
-    }
+    static uint32_t count;
+    own_address = (struct sockaddr_in){
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 256 * (count / 250 % 65536) + count % 250)};
+    count++;
+    socklen_t size = sizeof own_address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    WEFT_ASSERT(bind(listener, (struct sockaddr *)&own_address, size) == 0);
+    WEFT_ASSERT(listen(listener, 8) == 0);
+    WEFT_ASSERT(getsockname(listener, (struct sockaddr *)&own_address, &size) == 0);
     return listener;
 }
 
@@ -74,7 +75,9 @@ static bool change_circuits(struct fuzz_desk *desk, struct weft_error *error)
     struct weft_ocs_port ports[PORTS_MAX];
     uint32_t outputs[PORTS_MAX];
     const struct weft_ocs_circuit circuit = {0, 0};
-    snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(own_address.sin_port));
+    char host[INET_ADDRSTRLEN];
+    inet_ntop(AF_INET, &own_address.sin_addr, host, sizeof host);
+    snprintf(address, sizeof address, "%s:%u", host, ntohs(own_address.sin_port));
     const struct weft_ocs_access access = {.address = address,
                                            .user = "admin",
                                            .password = "root",
@@ -96,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_desk desk;
     struct weft_error error = {.code = WEFT_OK};
-    struct liar liar = {.listener = listen_once(), .data = data, .size = size};
+    struct liar liar = {.listener = listen_anew(), .data = data, .size = size};
     struct timespec before;
     struct timespec after;
     pthread_t thread;
@@ -115,6 +118,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     WEFT_ASSERT(connect(last, (struct sockaddr *)&own_address, sizeof own_address) == 0);
     pthread_join(thread, NULL);
     close(last);
+    close(liar.listener);
     fuzz_close(&desk);
     return 0;
 }
