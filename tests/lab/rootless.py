@@ -115,7 +115,7 @@ class Tests:
     def refuses(self):
         self.expect("no such plan", self.run("lab", "run", "none.json", "--rootless"), 5,
                     "none.json")
-        self.expect("marks", self.play("--ecn", "9"), 4, "leave out --ecn")
+        self.expect("marks", self.play("--ecn", "9"), 4)
         self.expect("a program", self.run("lab", "mltcp", "--rootless"), 2, "only root loads")
         no_more = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\""
         forbids = ("unshare", "--user", "--map-root-user", "sh", "-c", no_more, "sh")

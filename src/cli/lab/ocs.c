@@ -393,13 +393,15 @@ static bool run(struct ocs_request *request)
     if (!weft_lab_load(lab, request->name, cli->scratch, &cli->error)) {
         return false;
     }
-    if (request->dark_given) {
-        lab->dark_ns = request->dark_ns;
-    }
     if (changes && !weft_lab_claim(&claim, request->name, &cli->error)) {
         return false;
     }
-    bool fine = act(request, lab);
+    // Until the claim was had somebody else may have taken the lab away, or raised another.
+    bool fine = !changes || weft_lab_load(lab, request->name, cli->scratch, &cli->error);
+    if (request->dark_given) {
+        lab->dark_ns = request->dark_ns;
+    }
+    fine = fine && act(request, lab);
     if (changes) {
         weft_lab_unclaim(&claim, request->name);
     }

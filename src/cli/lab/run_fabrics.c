@@ -201,7 +201,9 @@ static bool run_fabric(struct lab_run *run, uint32_t index, weft_stop stop)
     if (!weft_lab_claim(&claim, name, &cli->error)) {
         return false;
     }
-    bool fine = standing || raise_own(lab, name, &fabric, run, stop);
+    // Until the claim was had somebody else may have taken the lab away.
+    bool fine = standing ? weft_lab_load(lab, name, cli->scratch, &cli->error)
+                         : raise_own(lab, name, &fabric, run, stop);
     if (fine) {
         fine = try_fabric(&run->experiments[index], &fabric, lab, run, stop);
         struct weft_error down;
