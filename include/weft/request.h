@@ -77,6 +77,7 @@ struct weft_request_environment {
     // Raised some time after base.stop, when even what is said without a plan would come too late;
     // NULL: never.
     weft_stop last_stop;
+    bool goes_on; // {yes}: whatever weft_request_afford says
     struct weft_notes notes;
     struct weft_progress progress;
 };
@@ -90,6 +91,22 @@ void weft_request_step_begin(struct weft_request_environment *environment, const
                              const char *of);
 // Ends it: the door no longer shows it, nor stops it.
 void weft_request_step_end(struct weft_request_environment *environment);
+
+// ---- what a request costs ----
+
+// What would take longer than ten minutes, or more than 8 GiB, is refused before it begins. Costs
+// are estimated from the request alone, by rates that were measured (docs/cli.md) on one core
+// of a server of 2023: an estimate is right within a factor of three or so.
+struct weft_request_cost {
+    const char *things; // that are counted: "packets"
+    double count;
+    double per_s;       // of them
+    double bytes;       // of memory
+    const char *remedy; // "take a larger {mtu}"
+};
+// Fails with UNSUPPORTED where that is too much, unless goes_on.
+bool weft_request_afford(const struct weft_request_cost *cost,
+                         struct weft_request_environment *environment) WEFT_MUST_USE;
 
 // ---- clusters ----
 

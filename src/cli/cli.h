@@ -83,6 +83,7 @@ struct cli {
     enum cli_form form;   // of the tables
     uint32_t table_count; // said so far
     bool quiet;
+    bool yes;          // whatever an estimate says
     double progress_s; // between two lines where stderr is no terminal; 0: none
     bool follows;      // another process says and writes what there is
     uint64_t seed;

@@ -75,6 +75,7 @@ struct weft_request_environment *cli_environment(struct cli *cli, weft_stop stop
         .stop = stop,
         .error = &cli->error,
     };
+    cli->environment.goes_on = cli->yes;
     return &cli->environment;
 }
 

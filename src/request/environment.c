@@ -60,3 +60,41 @@ void weft_request_step_end(struct weft_request_environment *environment)
     struct weft_progress *progress = &environment->progress;
     atomic_store(&progress->ended, atomic_load(&progress->begun));
 }
+
+#define AFFORDED_S 600.0
+#define AFFORDED_BYTES (8.0 * 1073741824.0)
+
+// "3 h", "40 min", "12 days"
+static const char *show_wait(char buffer[WEFT_UNIT_TEXT], double seconds)
+{
+    static const struct {
+        double seconds;
+        const char *unit;
+    } units[] = {{31557600, "years"}, {86400, "days"}, {3600, "h"}, {60, "min"}};
+    size_t u = 0;
+    while (u + 1 < sizeof units / sizeof units[0] && seconds < 2 * units[u].seconds) {
+        u++;
+    }
+    snprintf(buffer, WEFT_UNIT_TEXT, "%.3g %s", seconds / units[u].seconds, units[u].unit);
+    return buffer;
+}
+
+bool weft_request_afford(const struct weft_request_cost *cost,
+                         struct weft_request_environment *environment)
+{
+    double seconds = cost->count / cost->per_s;
+    char unit[WEFT_UNIT_TEXT];
+    if (environment->goes_on || (seconds <= AFFORDED_S && cost->bytes <= AFFORDED_BYTES)) {
+        return true;
+    }
+    if (cost->bytes > AFFORDED_BYTES) {
+        return weft_fail(environment->base.error, WEFT_UNSUPPORTED,
+                         "would take about %s of memory (%.2g %s); %s, or go on with {yes}",
+                         weft_show_bytes(unit, cost->bytes), cost->count, cost->things,
+                         cost->remedy);
+    }
+    return weft_fail(environment->base.error, WEFT_UNSUPPORTED,
+                     "would take about %s (%.2g %s at %.2g/s); %s, or go on with {yes}",
+                     show_wait(unit, seconds), cost->count, cost->things, cost->per_s,
+                     cost->remedy);
+}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Inputs without end: none aborts, hangs or takes all memory, and each is answered in one line.
-# Mutations that made this fail (each was run): a model of inputs alone is built; arrays are sized
-# by all lines; an iteration is rewired up to a million times whatever a rewiring takes.
+# Seen to fail before: a model of inputs alone ended the program; arrays were sized by all lines; an
+# iteration was rewired up to a million times; plans were read up to 4 GiB; nothing was estimated.
 try() {
     echo "\$ $*" | sed "s|$EXAMPLES|EXAMPLES|g"
     (ulimit -v 2000000; exec "$@") > said 2>&1
@@ -31,3 +31,28 @@ printf 'Nodes 16\nConnections 2\n0->1 start 0 size 90000000000000000\n' > days.c
 printf '2->3 start 0 size 90000000000000000\n' >> days.cm
 weft plan days.cm $cluster --effort 0.01 --report page.html > /dev/null
 grep -o 'it takes [^<]*rewirings[^<]*' page.html
+
+# Files are read up to a limit, before and after unpacking.
+head -c 70000000 /dev/zero | tr '\0' '\n' > large.json
+gzip -1 < large.json > large.json.gz
+head -c 300000 large.json > large.yaml
+try weft check large.json
+try weft check large.json --limit 80MB
+try weft check large.json.gz
+try weft plan large.yaml $cluster
+try weft plan large.yaml $cluster --limit 1MiB
+try weft sweep large.yaml -o results.jsonl
+try weft plan large.yaml $cluster --limit 7
+rm large.json
+
+# What cannot end is refused before it begins, and --yes goes on.
+try weft fabrics --servers 1000000 --degree 64 --rate 100Gbps
+try weft collective export ring --ranks 4096 --format msccl -o ring.xml
+try weft collective export ring --ranks 400 --format mscclpp -o ring.json
+tiny='--servers 16 --rate 100Gbps --fabric leaf-spine --transport dctcp --mtu 65'
+try weft simulate permutation:100GB:1 $tiny
+try weft simulate allreduce:100GB $tiny
+try weft simulate permutation:100GB:1 $tiny --yes
+try weft simulate $EXAMPLES/jobs/resnet50_16.fbuf --fabric ring --degree 2 --rate 1Gbps \
+    --engine packet --mtu 65 --header 64 --iterations 1000
+ls

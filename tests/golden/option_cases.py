@@ -18,6 +18,8 @@ EVERYWHERE = {
     "quiet": "messages on a terminal alone",
     "seed": "a random choice may not be needed; the same command serves for all",
     "threads": "any number gives the same bytes",
+    "limit": "how large a file may be",
+    "yes": "goes on where a run would take long",
     "help": "ends the program",
     "version": "ends the program",
     "progress": "messages alone, which come by time",

@@ -103,6 +103,15 @@ static void files_beyond_the_limit_are_refused(void **state)
                         "/dev/zero: out of memory: this takes more than the 16 MiB set "
                         "aside for it; make the input smaller");
     assert_int_equal(length, 8);
+    // A raised limit holds for all files, and a lower one lowers none.
+    assert_string_equal(error.key, "");
+    assert_false(weft_file_load(&data, &length, in_folder("a"), 7, &arena, &error));
+    assert_string_equal(error.key, "limit");
+    assert_string_equal(error.value, "1MiB");
+    weft_file_raise_limit(8);
+    assert_true(weft_file_load(&data, &length, in_folder("a"), 7, &arena, &error));
+    assert_true(weft_file_load(&data, &length, in_folder("a"), 9, &arena, &error));
+    weft_file_raise_limit(0);
 }
 
 static size_t add_member(const char *path, const char *mode, const void *bytes, size_t size)

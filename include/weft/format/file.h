@@ -11,8 +11,16 @@
 
 WEFT_API_BEGIN
 
-// Reads a whole file (at most limit_bytes; 0 = 4 GiB), unpacked where gzip compressed it. "-" is
-// stdin. IO or INPUT.
+// What files may have unless the limit is raised: those that people write, plans and all else, and
+// those that record a job or a run.
+#define WEFT_FILE_YAML_BYTES ((size_t)256 << 10)
+#define WEFT_FILE_BYTES ((size_t)64 << 20)
+#define WEFT_FILE_TRACE_BYTES ((size_t)2 << 30)
+// Raises the limit of every file that is read from now on, before and after unpacking; 0 = as they
+// are. For the start of a program, before other threads read.
+void weft_file_raise_limit(uint64_t limit_bytes);
+// Reads a whole file (at most limit_bytes; 0 = WEFT_FILE_BYTES), unpacked where gzip compressed it.
+// "-" is stdin. IO, or INPUT with the remedy "limit" where it is larger.
 bool weft_file_load(const char **data, size_t *length, const char *path, size_t limit_bytes,
                     struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
 #define WEFT_FILE_NAME_BYTES 256 // what Linux allows a name, and its end

@@ -4,6 +4,7 @@
 // Parsed by argp as the last child of every verb's parser.
 
 #include "cli/cli.h"
+#include "weft/format.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,6 +15,8 @@ enum {
     KEY_THREADS,
     KEY_QUIET,
     KEY_PROGRESS,
+    KEY_LIMIT,
+    KEY_YES,
     KEY_VERSION,
 };
 
@@ -24,6 +27,9 @@ static const struct argp_option options[] = {
      "seed of every random choice (1); the same seed gives the same bytes", 0},
     {"threads", KEY_THREADS, "T", 0,
      "number of threads (as many as processors); it never changes a result", 0},
+    {"limit", KEY_LIMIT, "SIZE", 0,
+     "read files up to SIZE (256KiB of YAML, 2GiB of traces and records, 64MiB else)", 0},
+    {"yes", KEY_YES, NULL, 0, "go on where an estimate says that it takes long or much memory", 0},
     {"quiet", KEY_QUIET, NULL, 0, "show no progress on the terminal", 0},
     {"progress", KEY_PROGRESS, "TIME", OPTION_ARG_OPTIONAL,
      "say how far the run is also where stderr is no terminal, a line every TIME (10s)", 0},
@@ -76,6 +82,16 @@ static error_t take_progress(struct cli *cli, const char *argument)
     return 0;
 }
 
+static error_t take_limit(struct cli *cli, const char *argument)
+{
+    uint64_t limit_bytes = 0;
+    bool parsed = weft_parse_bytes(&limit_bytes, argument, &cli->error);
+    if (parsed) {
+        weft_file_raise_limit(limit_bytes);
+    }
+    return cli_value(cli, parsed, "limit");
+}
+
 // Takes the values of these options. The parser is the last child, so that an argument that no
 // other parser wanted arrives here and is one too many.
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -91,6 +107,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_PROGRESS:
         return take_progress(cli, argument);
+    case KEY_LIMIT:
+        return take_limit(cli, argument);
+    case KEY_YES:
+        cli->yes = true;
+        return 0;
     case KEY_QUIET:
         cli->quiet = true;
         return 0;

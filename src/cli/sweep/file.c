@@ -172,7 +172,7 @@ static bool load(struct reading *reading, struct cli *cli, const char *path)
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, 0, &cli->arena, &cli->error)) {
+    if (!weft_file_load(&data, &length, path, WEFT_FILE_TRACE_BYTES, &cli->arena, &cli->error)) {
         return false;
     }
     const char *last = memrchr(data, '\n', length);

@@ -207,7 +207,8 @@ static void say_lines(struct sweep *sweep)
 static bool begin(struct sweep *sweep, struct sweep_file *kept, const char **data, size_t *length)
 {
     struct cli *cli = sweep->cli;
-    if (!weft_file_load(data, length, sweep->paths[0], 0, &cli->arena, &cli->error)) {
+    if (!weft_file_load(data, length, sweep->paths[0], WEFT_FILE_YAML_BYTES, &cli->arena,
+                        &cli->error)) {
         return false;
     }
     if (!sweep_prepare(sweep, *data, *length)) {

@@ -18,8 +18,6 @@
 #include <unistd.h>
 
 #define RANKS_MAX (1u << 20)
-#define FILE_BYTES_MAX ((size_t)2 << 30)
-#define GROUPS_BYTES_MAX ((size_t)256 << 20)
 
 // ---- names ----
 
@@ -243,7 +241,7 @@ static bool load_ranks(struct weft_chakra_files *files, const char *prefix,
                              "%s is missing, though the trace goes up to rank %u", path,
                              found->rank_max);
         }
-        if (!weft_file_load(&bytes, &lengths[rank], path, FILE_BYTES_MAX, scratch, error)) {
+        if (!weft_file_load(&bytes, &lengths[rank], path, WEFT_FILE_TRACE_BYTES, scratch, error)) {
             return false;
         }
         data[rank] = bytes;
@@ -283,8 +281,8 @@ bool weft_chakra_load(struct weft_chakra_trace *trace, const char *path, const c
     if (groups_path == NULL && !pairs && is_file(beside)) {
         groups_path = beside;
     }
-    if (groups_path != NULL && !weft_file_load(&files.groups, &files.groups_length, groups_path,
-                                               GROUPS_BYTES_MAX, arena, error)) {
+    if (groups_path != NULL &&
+        !weft_file_load(&files.groups, &files.groups_length, groups_path, 0, arena, error)) {
         return false;
     }
     files.lenient = lenient;

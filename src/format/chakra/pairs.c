@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define FILE_BYTES_MAX ((size_t)2 << 30)
 // Behind "distributedInfo", where the backend's name and the rank stand.
 #define INFO_BYTES 256
 
@@ -140,7 +139,7 @@ static bool load(struct kept kept[2], const char *folder, const char *name, uint
     size_t length = 0;
     struct weft_arena before = *arena;
     const char *path = weft_arena_format(arena, "%s/%s", folder, name);
-    if (!weft_file_load(&data, &length, path, FILE_BYTES_MAX, arena, error)) {
+    if (!weft_file_load(&data, &length, path, WEFT_FILE_TRACE_BYTES, arena, error)) {
         return false;
     }
     enum weft_file_kind kind = weft_file_kind_of(data, length);

@@ -378,7 +378,7 @@ bool weft_cluster_load(struct weft_cluster *cluster, const char *path, struct we
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, WEFT_YAML_BYTES_MAX, arena, error)) {
+    if (!weft_file_load(&data, &length, path, WEFT_FILE_YAML_BYTES, arena, error)) {
         // A plan in its place is larger than any cluster, but what it is says more.
         return error->code == WEFT_INPUT && weft_file_kind(path) != WEFT_FILE_UNKNOWN &&
                weft_file_mistaken(error, path, WEFT_FILE_CLUSTER);

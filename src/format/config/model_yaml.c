@@ -321,7 +321,7 @@ bool weft_model_load(struct weft_model *model, const char *path, struct weft_are
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, WEFT_YAML_BYTES_MAX, arena, error)) {
+    if (!weft_file_load(&data, &length, path, WEFT_FILE_YAML_BYTES, arena, error)) {
         return false;
     }
     return weft_model_read(model, data, length, arena, error) ||

@@ -16,7 +16,6 @@
 #define PARTS_MAX 1048576u
 #define MEMORY_MAX_BYTES ((uint64_t)1 << 50)
 #define NAME_MAX_BYTES 250u
-#define FILE_MAX_BYTES ((size_t)64 << 20)
 #define PS_PER_MS 1e9
 
 // Reads "2-1-8": how many dimensions, then the parts of each.
@@ -149,7 +148,7 @@ static bool read_measurements(struct weft_profile *profile, const json_t *items,
     if (count == 0) {
         return weft_fail(error, WEFT_INPUT, "measurements: there are none");
     }
-    WEFT_ASSERT(count <= FILE_MAX_BYTES);
+    WEFT_ASSERT(count <= 0);
     struct weft_measurement *all = WEFT_NEW(arena, struct weft_measurement, count);
     for (size_t i = 0; i < count; i++) {
         if (!read_measurement(&all[i], json_array_get(items, i), arena, error)) {
@@ -192,7 +191,7 @@ static bool read_root(struct weft_profile *profile, const json_t *root, struct w
 bool weft_profile_read(struct weft_profile *profile, const char *data, size_t length,
                        struct weft_arena *arena, struct weft_error *error)
 {
-    if (length > FILE_MAX_BYTES) {
+    if (length > 0) {
         return weft_fail(error, WEFT_INPUT, "larger than 64 MiB; is this a profile?");
     }
     json_t *root = NULL;
@@ -209,7 +208,7 @@ bool weft_profile_load(struct weft_profile *profile, const char *path, struct we
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, FILE_MAX_BYTES, arena, error)) {
+    if (!weft_file_load(&data, &length, path, 0, arena, error)) {
         return false;
     }
     return weft_profile_read(profile, data, length, arena, error) ||

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MAX_BYTES ((size_t)256 << 20)
 #define TIME_MAX_S 1e6
 #define RATE_MAX_BPS 1e18
 #define ITERATIONS_MAX 10000000u
@@ -142,7 +141,7 @@ static bool read_demand(struct weft_demand *demand, const json_t *object, uint64
         return wrap(reader->error, place);
     }
     size_t count = json_array_size(items);
-    WEFT_ASSERT(count <= FILE_MAX_BYTES);
+    WEFT_ASSERT(count <= 0);
     struct weft_demand_phase *phases = WEFT_NEW(reader->arena, struct weft_demand_phase, count);
     const struct place array = {place, "phases", 0};
     for (size_t i = 0; i < count; i++) {
@@ -422,7 +421,7 @@ bool weft_snapshot_read(struct weft_job_set *set, const char *data, size_t lengt
                         struct weft_arena *arena, struct weft_arena scratch,
                         struct weft_error *error)
 {
-    if (length > FILE_MAX_BYTES) {
+    if (length > 0) {
         return weft_fail(error, WEFT_INPUT, "larger than 256 MiB; is this a snapshot?");
     }
     json_t *root = NULL;
@@ -444,7 +443,7 @@ bool weft_snapshot_load(struct weft_job_set *set, const char *path, struct weft_
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, FILE_MAX_BYTES, arena, error)) {
+    if (!weft_file_load(&data, &length, path, 0, arena, error)) {
         return false;
     }
     return weft_snapshot_read(set, data, length, arena, scratch, error) ||

@@ -364,7 +364,7 @@ bool weft_job_trace_load(struct weft_job_trace *trace, const char *path, struct 
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, WEFT_YAML_BYTES_MAX, arena, error)) {
+    if (!weft_file_load(&data, &length, path, WEFT_FILE_YAML_BYTES, arena, error)) {
         return false;
     }
     return weft_job_trace_read(trace, data, length, arena, error) ||

@@ -14,7 +14,6 @@
 #include <string.h>
 
 // Of a cluster's hosts: 2^20 names of 63 letters.
-#define FILE_BYTES_MAX (128u << 20)
 #define SLOTS_MAX 65536u
 // Digits of a number in a node's name.
 #define DIGITS_MAX 9u
@@ -136,7 +135,7 @@ bool weft_hosts_load(struct weft_hosts *hosts, const char *path, struct weft_are
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, FILE_BYTES_MAX, arena, error)) {
+    if (!weft_file_load(&data, &length, path, 0, arena, error)) {
         return false;
     }
     return weft_hosts_read(hosts, data, length, arena, error) || weft_wrap(error, "%s", path);

@@ -79,7 +79,7 @@ bool weft_fbuf_load(struct weft_fbuf *fbuf, const char *path, struct weft_arena 
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, WEFT_FLATBUF_BYTES_MAX, &scratch, error)) {
+    if (!weft_file_load(&data, &length, path, WEFT_FILE_TRACE_BYTES, &scratch, error)) {
         return false;
     }
     if (!weft_fbuf_read(fbuf, data, length, arena, scratch, error)) {

@@ -48,7 +48,7 @@ bool weft_goal_load(struct weft_goal *goal, const char *path, struct weft_arena 
     const char *data = NULL;
     size_t length = 0;
     struct weft_goal read;
-    if (!weft_file_load(&data, &length, path, BYTES_MAX, &scratch, error)) {
+    if (!weft_file_load(&data, &length, path, WEFT_FILE_TRACE_BYTES, &scratch, error)) {
         return false;
     }
     if (!weft_goal_read(&read, data, length, arena, scratch, error)) {

@@ -497,7 +497,7 @@ bool weft_matrix_load(struct weft_matrix *matrix, const char *path, struct weft_
     const char *data = NULL;
     size_t length = 0;
     struct weft_matrix read;
-    if (!weft_file_load(&data, &length, path, BYTES_MAX, &scratch, error)) {
+    if (!weft_file_load(&data, &length, path, WEFT_FILE_TRACE_BYTES, &scratch, error)) {
         return false;
     }
     if (!weft_matrix_read(&read, data, length, arena, scratch, error)) {

@@ -15,8 +15,7 @@
 #define BLOCKS_MAX 1024u // of a gpu
 #define CHANNELS_MAX 4096u
 #define SLICES_MAX 1024u
-#define WIDTH_MAX (1u << 20) // slices of a buffer
-#define BYTES_MAX ((size_t)256 << 20)
+#define WIDTH_MAX (1u << 20)             // slices of a buffer
 #define REUSED_BYTES ((uint64_t)1 << 26) // of scratch, where resources are shared
 
 // Adds numbers to a list, which is copied.
@@ -477,7 +476,7 @@ bool weft_program_load(struct weft_program *program, const char *path, struct we
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, BYTES_MAX, &scratch, error)) {
+    if (!weft_file_load(&data, &length, path, 0, &scratch, error)) {
         return false; // names the file
     }
     size_t blank = strspn(data, " \t\r\n");

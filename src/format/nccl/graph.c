@@ -175,7 +175,7 @@ bool weft_nccl_graphs_load(struct weft_nccl_graphs *graphs, const char *path,
 {
     const char *data = NULL;
     size_t length = 0;
-    return weft_file_load(&data, &length, path, WEFT_XML_BYTES_MAX, &scratch, error) &&
+    return weft_file_load(&data, &length, path, 0, &scratch, error) &&
            (weft_nccl_graphs_read(graphs, data, length, arena, scratch, error) ||
             weft_wrap(error, "%s", path));
 }

@@ -262,7 +262,7 @@ bool weft_nccl_topology_load(struct weft_nccl_topology *topology, const char *pa
     const char *data = NULL;
     size_t length = 0;
     struct weft_arena bytes = scratch;
-    if (!weft_file_load(&data, &length, path, WEFT_XML_BYTES_MAX, &bytes, error)) {
+    if (!weft_file_load(&data, &length, path, 0, &bytes, error)) {
         return false; // names the file
     }
     return weft_nccl_topology_read(topology, data, length, arena, bytes, error) ||

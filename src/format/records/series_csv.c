@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MAX_BYTES ((size_t)1 << 30)
 #define COLUMNS_MAX 32u
 #define SAMPLES_MAX 4000000u // of all links
 #define NAME_MAX_BYTES 64u
@@ -275,7 +274,7 @@ bool weft_series_load(struct weft_series_set *set, const char *path, struct weft
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, FILE_MAX_BYTES, arena, error)) {
+    if (!weft_file_load(&data, &length, path, WEFT_FILE_TRACE_BYTES, arena, error)) {
         return false;
     }
     return weft_series_read(set, data, length, arena, scratch, error) ||

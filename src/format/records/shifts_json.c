@@ -11,7 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-#define FILE_MAX_BYTES ((size_t)256 << 20)
 #define SHIFT_MAX_S 1e6
 
 static uint32_t find_job(const struct weft_snapshot *snapshot, const char *name)
@@ -66,7 +65,7 @@ bool weft_shifts_load(uint64_t *shift_ps, const struct weft_snapshot *snapshot, 
     const char *data = NULL;
     size_t length = 0;
     json_t *root = NULL;
-    if (!weft_file_load(&data, &length, path, FILE_MAX_BYTES, &scratch, error)) {
+    if (!weft_file_load(&data, &length, path, 0, &scratch, error)) {
         return false;
     }
     if (!weft_json_parse(&root, data, length, error)) {

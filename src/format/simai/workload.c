@@ -14,7 +14,6 @@
 
 #include <string.h>
 
-#define BYTES_MAX ((size_t)64 << 20)
 #define LAYERS_MAX (1u << 20)
 #define TIME_MAX_NS 1000000000000ull // 1000 s
 #define SIZE_MAX_BYTES (1ull << 50)
@@ -201,6 +200,6 @@ bool weft_simai_load(struct weft_simai *workload, const char *path, struct weft_
 {
     const char *data = NULL;
     size_t length = 0;
-    return weft_file_load(&data, &length, path, BYTES_MAX, &scratch, error) &&
+    return weft_file_load(&data, &length, path, 0, &scratch, error) &&
            (weft_simai_read(workload, data, length, arena, error) || weft_wrap(error, "%s", path));
 }

@@ -3,6 +3,7 @@
 // up to a limit. What gzip compressed is unpacked, whatever its name.
 
 #include "gzip.h"
+#include "limit.h"
 #include "weft/format.h"
 
 #include <dirent.h>
@@ -13,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEFAULT_LIMIT_BYTES ((size_t)4 << 30)
 #define CHUNK_BYTES ((size_t)1 << 20) // by which what is no regular file grows
 #define READ_BYTES ((size_t)16 << 20) // at a time, between looks at a request to stop
 
@@ -81,9 +81,7 @@ static bool read_all(void *context)
         }
         reading->size += (size_t)got;
         if (reading->size > reading->size_max) {
-            return weft_fail(reading->error, WEFT_INPUT,
-                             "is larger than %zu bytes, the limit for such a file",
-                             reading->size_max);
+            return file_too_large(reading->error, "is larger than", reading->size_max);
         }
     }
 }
@@ -126,7 +124,7 @@ bool weft_file_load(const char **data, size_t *length, const char *path, size_t 
         weft_wrap(error, "%s", path);
         return missing ? weft_remedy(error, "missing", "%s", "") : false;
     }
-    size_t limit = limit_bytes == 0 ? DEFAULT_LIMIT_BYTES : limit_bytes;
+    size_t limit = file_limit(limit_bytes);
     struct weft_arena grown = *arena;
     struct reading reading = {.file = file, .size_max = limit, .arena = &grown, .error = error};
     // The descriptor is closed also where memory is out.

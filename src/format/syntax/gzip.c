@@ -3,6 +3,7 @@
 // window of 32 KiB, so that nothing is left behind where memory is out.
 
 #include "gzip.h"
+#include "limit.h"
 
 #define ZLIB_CONST
 #include <zlib.h>
@@ -67,9 +68,7 @@ bool weft_gzip_unpack(const char **plain, size_t *plain_length, const char *data
         size += CHUNK_BYTES - stream.avail_out;
         arena->next = bytes + size + 1; // the rest goes back
         if (size > limit_bytes) {
-            return weft_fail(error, WEFT_INPUT,
-                             "unpacks to more than %zu bytes, the limit for such a file",
-                             limit_bytes);
+            return file_too_large(error, "unpacks to more than", limit_bytes);
         }
         feed(&stream, data, length, &given);
         if (state == Z_STREAM_END && stream.avail_in > 0) {

@@ -14,7 +14,7 @@
 #define DEPTH_MAX 8u
 #define KEYS_MAX 4096u
 #define SCALAR_MAX 1024u
-#define DOCUMENT_BYTES_MAX ((size_t)64 << 20)
+#define BYTES_MAX ((size_t)64 << 20)
 #define DOCUMENT_SCALAR_MAX (1u << 20) // Slurm's lists of nodes, descriptions
 
 // A list or mapping that is open.
@@ -237,6 +237,11 @@ static bool parse(const struct weft_yaml_node **root, struct walk *walk, const c
                   size_t length, struct weft_error *error)
 {
     yaml_parser_t parser;
+    if (length > BYTES_MAX) {
+        return weft_fail(error, WEFT_INPUT,
+                         "the file has %zu bytes, and YAML is read up to %zu MiB; shorten it",
+                         length, BYTES_MAX >> 20);
+    }
     if (!yaml_parser_initialize(&parser)) {
         return weft_fail(error, WEFT_UNSUPPORTED, "out of memory: YAML cannot be read");
     }
@@ -255,10 +260,6 @@ bool weft_yaml_parse(const struct weft_yaml_node **root, const char *data, size_
                      struct weft_arena *arena, struct weft_error *error)
 {
     struct walk walk = {.arena = arena, .count_max = KEYS_MAX, .scalar_max = SCALAR_MAX};
-    if (length > WEFT_YAML_BYTES_MAX) {
-        return weft_fail(error, WEFT_INPUT, "the file has %zu bytes, more than %zu; shorten it",
-                         length, WEFT_YAML_BYTES_MAX);
-    }
     return parse(root, &walk, data, length, error);
 }
 
@@ -266,10 +267,6 @@ bool weft_yaml_parse_document(const struct weft_yaml_node **root, const char *da
                               struct weft_arena *arena, struct weft_error *error)
 {
     struct walk walk = {.arena = arena, .count_max = UINT32_MAX, .scalar_max = DOCUMENT_SCALAR_MAX};
-    if (length > DOCUMENT_BYTES_MAX) {
-        return weft_fail(error, WEFT_INPUT, "%zu bytes, more than the %zu of such a file", length,
-                         DOCUMENT_BYTES_MAX);
-    }
     return parse(root, &walk, data, length, error);
 }
 

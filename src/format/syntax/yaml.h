@@ -9,8 +9,6 @@
 
 #include "weft/base.h"
 
-#define WEFT_YAML_BYTES_MAX ((size_t)256 << 10)
-
 struct weft_yaml_node {
     const char *path;    // "prices.rows[2].nic"; "" is the document
     const char *key;     // the last part of the path: "nic", or "[2]" in a list

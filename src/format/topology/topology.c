@@ -6,8 +6,6 @@
 #include "weft/format/file.h"
 #include "weft/format/htsim.h"
 
-#define BYTES_MAX ((size_t)256 << 20)
-
 bool weft_topology_file_read(struct weft_topology_file *topology, const char *data, size_t length,
                              struct weft_arena *arena, struct weft_arena scratch,
                              struct weft_error *error)
@@ -45,7 +43,7 @@ bool weft_topology_file_load(struct weft_topology_file *topology, const char *pa
 {
     const char *data = NULL;
     size_t length = 0;
-    if (!weft_file_load(&data, &length, path, BYTES_MAX, &scratch, error)) {
+    if (!weft_file_load(&data, &length, path, 0, &scratch, error)) {
         return false;
     }
     return weft_topology_file_read(topology, data, length, arena, scratch, error) ||

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define FILE_MAX_BYTES ((size_t)256 << 20)
-
 double weft_fit_link_latency_s(const struct weft_collective_fit *fit)
 {
     return fit->ring_message_s / 2;
@@ -65,8 +63,7 @@ bool weft_request_fit(struct weft_fit_result *result, const struct weft_fit_requ
         const char *data = NULL;
         size_t length = 0;
         struct weft_collective_samples read = {0};
-        if (!weft_file_load(&data, &length, request->paths[i], FILE_MAX_BYTES, base->arena,
-                            base->error)) {
+        if (!weft_file_load(&data, &length, request->paths[i], 0, base->arena, base->error)) {
             return false;
         }
         if (!weft_nccl_measured_read(&read, data, length, base->arena, base->error) ||

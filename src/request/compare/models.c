@@ -89,7 +89,7 @@ static bool load_kept(struct run *run)
     if (path == NULL || access(path, F_OK) != 0) {
         return true;
     }
-    if (!weft_file_load(&data, &length, path, (size_t)1 << 30, base->arena, base->error)) {
+    if (!weft_file_load(&data, &length, path, 0, base->arena, base->error)) {
         return false;
     }
     if (!weft_comparisons_read(&kept, &count, data, length, base->arena, base->error)) {

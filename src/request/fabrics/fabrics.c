@@ -225,6 +225,21 @@ static void note_uplinks(const struct weft_fabrics_result *result,
     }
 }
 
+// Mean hops look from every server along every link: 2000 servers take 3.2 s with 8 ports each and
+// 11.4 s with 64, for all rows together.
+static bool afford_hops(const struct weft_cluster *cluster,
+                        struct weft_request_environment *environment)
+{
+    double servers = cluster->server_count;
+    const struct weft_request_cost cost = {
+        .things = "looks along links",
+        .count = servers * servers * (cluster->degree + 10.0),
+        .per_s = 2.5e7,
+        .remedy = "take fewer servers, or one fabric by {fabric=leaf-spine}",
+    };
+    return weft_request_afford(&cost, environment);
+}
+
 bool weft_request_fabrics(struct weft_fabrics_result *result,
                           const struct weft_fabrics_request *request,
                           struct weft_request_environment *environment)
@@ -253,6 +268,9 @@ bool weft_request_fabrics(struct weft_fabrics_result *result,
         }
         note_uplinks(result, request, environment);
         return true;
+    }
+    if (!afford_hops(&cluster, environment)) {
+        return false;
     }
     uint32_t count = 0;
     const struct weft_fabric_reference *references = weft_fabric_references(&count);

@@ -19,7 +19,8 @@ static bool play_collective(struct simulation *simulation, const struct weft_flo
     const struct patterns_ranks ranks = levels_ranks(simulation);
     if (!simulation_time_jobs(simulation, 1) ||
         !levels_build(graph, spec, &ranks, base->arena, base->scratch, base->error) ||
-        !simulation_choose_trees(graph, simulation, ranks.server_rate_Bps / ranks.accelerators)) {
+        !simulation_choose_trees(graph, simulation, ranks.server_rate_Bps / ranks.accelerators) ||
+        !simulation_afford(simulation, simulation_graph_bytes(graph))) {
         return false;
     }
     job->graph = graph;
@@ -79,6 +80,13 @@ static bool play_flows(struct simulation *simulation, const struct weft_flows_sp
         return weft_wrap(base->error, "%s", simulation->loads[0]);
     }
     if (!simulation_time_flows(simulation, flows.count)) {
+        return false;
+    }
+    double bytes = 0;
+    for (uint32_t i = 0; i < flows.count; i++) {
+        bytes += (double)flows.size_bytes[i];
+    }
+    if (!simulation_afford(simulation, bytes)) {
         return false;
     }
     uint64_t *ends_ps = WEFT_NEW(base->arena, uint64_t, flows.count);

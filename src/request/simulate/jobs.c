@@ -349,6 +349,13 @@ static bool run_jobs(struct simulation *simulation, const struct jobs *jobs)
     struct weft_request_environment *environment = simulation->environment;
     const struct weft_environment *base = &environment->base;
     const char *plan_path = simulation->request->plan_path;
+    double bytes = 0;
+    for (uint32_t j = 0; j < simulation->load_count; j++) {
+        bytes += simulation_graph_bytes(jobs->jobs[j].graph);
+    }
+    if (!simulation_afford(simulation, bytes)) {
+        return false;
+    }
     weft_request_step_begin(environment, "simulating", NULL);
     bool played = weft_sim_run_jobs(&simulation->result->sim, simulation->network, jobs->jobs,
                                     simulation->load_count, &simulation->options, base);

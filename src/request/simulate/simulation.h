@@ -39,6 +39,13 @@ bool simulation_choose_trees(struct weft_taskgraph *graph, struct simulation *si
 bool simulation_play_jobs(struct simulation *simulation) WEFT_MUST_USE;
 bool simulation_play_snapshot(struct simulation *simulation) WEFT_MUST_USE;
 
+// ---- afford.c ----
+
+// What all servers send in an iteration.
+double simulation_graph_bytes(const struct weft_taskgraph *graph);
+// Fails where that many bytes of an iteration are too many packets to be played one by one.
+bool simulation_afford(const struct simulation *simulation, double bytes) WEFT_MUST_USE;
+
 // ---- network.c ----
 
 // Reads {topology}, where there is one, before the loads, which may ask how many ranks it has. The
