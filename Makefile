@@ -71,6 +71,12 @@ fuzz: build-fuzz/build.ninja
 	@meson compile -C build-fuzz
 	@tools/fuzz build-fuzz
 
+.PHONY: mutations
+MUTATIONS = 10000
+mutations: build-asan/build.ninja
+	@meson compile -C build-asan
+	@tests/fuzz/mutations.py build-asan/weft examples tests/fuzz/corpus --count $(MUTATIONS)
+
 .PHONY: golden-update
 golden-update: all
 	@WEFT_GOLDEN_UPDATE=1 meson test -C $(BUILD) --no-rebuild --suite golden

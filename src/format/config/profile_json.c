@@ -148,7 +148,7 @@ static bool read_measurements(struct weft_profile *profile, const json_t *items,
     if (count == 0) {
         return weft_fail(error, WEFT_INPUT, "measurements: there are none");
     }
-    WEFT_ASSERT(count <= 0);
+    WEFT_ASSERT(count <= UINT32_MAX);
     struct weft_measurement *all = WEFT_NEW(arena, struct weft_measurement, count);
     for (size_t i = 0; i < count; i++) {
         if (!read_measurement(&all[i], json_array_get(items, i), arena, error)) {
@@ -191,9 +191,6 @@ static bool read_root(struct weft_profile *profile, const json_t *root, struct w
 bool weft_profile_read(struct weft_profile *profile, const char *data, size_t length,
                        struct weft_arena *arena, struct weft_error *error)
 {
-    if (length > 0) {
-        return weft_fail(error, WEFT_INPUT, "larger than 64 MiB; is this a profile?");
-    }
     json_t *root = NULL;
     if (!weft_json_parse(&root, data, length, error)) {
         return false;

@@ -141,7 +141,7 @@ static bool read_demand(struct weft_demand *demand, const json_t *object, uint64
         return wrap(reader->error, place);
     }
     size_t count = json_array_size(items);
-    WEFT_ASSERT(count <= 0);
+    WEFT_ASSERT(count <= UINT32_MAX);
     struct weft_demand_phase *phases = WEFT_NEW(reader->arena, struct weft_demand_phase, count);
     const struct place array = {place, "phases", 0};
     for (size_t i = 0; i < count; i++) {
@@ -421,9 +421,6 @@ bool weft_snapshot_read(struct weft_job_set *set, const char *data, size_t lengt
                         struct weft_arena *arena, struct weft_arena scratch,
                         struct weft_error *error)
 {
-    if (length > 0) {
-        return weft_fail(error, WEFT_INPUT, "larger than 256 MiB; is this a snapshot?");
-    }
     json_t *root = NULL;
     if (!weft_json_parse(&root, data, length, error)) {
         return false;
