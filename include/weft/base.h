@@ -171,8 +171,14 @@ bool weft_guard(bool (*work)(void *context), void *context, struct weft_error *e
 // returns from here with STOPPED. Inside weft_guard the stop of the guard around it holds.
 bool weft_guard_until(bool (*work)(void *context), void *context, weft_stop stop,
                       struct weft_error *error) WEFT_MUST_USE;
+// The same for work that may open files to read (weft_file_open) in `folder` alone, whose name is
+// absolute and has no links; NULL: anywhere. Guards inside it and teams keep to that.
+bool weft_guard_within(bool (*work)(void *context), void *context, const char *folder,
+                       weft_stop stop, struct weft_error *error) WEFT_MUST_USE;
 // What stops the work of this thread now; NULL = nothing.
 weft_stop weft_guard_stop(void);
+// Where this thread may open files to read; NULL = anywhere.
+const char *weft_guard_folder(void);
 // Leaves the work of this thread if it is asked to stop. For loops that may run for more than some
 // milliseconds and neither split an arena nor take new memory. A few instructions.
 void weft_poll(void);

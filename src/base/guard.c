@@ -15,6 +15,9 @@
 // there. Were stages to return
 // early, each of their callers would have to know which of its results are half of one.
 //
+// A guard may also name the folder to which its work is confined where it opens files to read: what
+// is asked for by a file of somebody else, however deep below the guard it is opened.
+//
 // What is between the guard and the allocation is left without clean-up. So whatever is more than
 // memory of arenas (descriptors, processes, threads, locks) is held outside the guard, by whoever
 // sets it. Cost: a setjmp for each guard, some twenty instructions.
@@ -28,7 +31,8 @@ struct guard {
     jmp_buf boundary;
     struct weft_error *error;
     struct guard *outer;
-    weft_stop stop; // NULL: nothing stops this work
+    weft_stop stop;     // NULL: nothing stops this work
+    const char *folder; // NULL: files are opened anywhere
 };
 
 static _Thread_local struct guard *innermost;
@@ -41,7 +45,13 @@ bool weft_guard(bool (*work)(void *context), void *context, struct weft_error *e
 bool weft_guard_until(bool (*work)(void *context), void *context, weft_stop stop,
                       struct weft_error *error)
 {
-    struct guard guard = {.error = error, .outer = innermost, .stop = stop};
+    return weft_guard_within(work, context, weft_guard_folder(), stop, error);
+}
+
+bool weft_guard_within(bool (*work)(void *context), void *context, const char *folder,
+                       weft_stop stop, struct weft_error *error)
+{
+    struct guard guard = {.error = error, .outer = innermost, .stop = stop, .folder = folder};
     if (setjmp(guard.boundary) != 0) {
         innermost = guard.outer;
         return false;
@@ -65,6 +75,11 @@ void weft_raise(const struct weft_error *error)
 weft_stop weft_guard_stop(void)
 {
     return innermost != NULL ? innermost->stop : NULL;
+}
+
+const char *weft_guard_folder(void)
+{
+    return innermost != NULL ? innermost->folder : NULL;
 }
 
 void weft_poll(void)

@@ -67,6 +67,7 @@ struct weft_team {
     uint64_t round;
     struct weft_team_work work; // of this round
     weft_stop stop;             // of the guard around the caller
+    const char *folder;         // the same
     uint32_t worker_count;
     struct worker *workers;
     struct weft_arena whole; // holds the team, and the caller's scratch behind it
@@ -148,7 +149,9 @@ static bool play_share(void *context)
 
 static void play_guarded(struct worker *worker)
 {
-    worker->failed = !weft_guard_until(play_share, worker, worker->team->stop, &worker->error);
+    const struct weft_team *team = worker->team;
+    worker->failed =
+        !weft_guard_within(play_share, worker, team->folder, team->stop, &worker->error);
     if (worker->failed) {
         // The others end with the index that they are at.
         atomic_store_explicit(&worker->team->next, worker->team->work.count, memory_order_relaxed);
@@ -174,6 +177,7 @@ static void begin_round(struct weft_team *team, const struct weft_team_work *wor
     // No helper is between the gates now: all have arrived at the end of the round before.
     team->work = *work;
     team->stop = weft_guard_stop();
+    team->folder = weft_guard_folder();
     team->round++;
     atomic_store_explicit(&team->next, 0, memory_order_relaxed);
     gate_raise(&team->begun);

@@ -23,6 +23,11 @@ void weft_file_raise_limit(uint64_t limit_bytes);
 // "-" is stdin. IO, or INPUT with the remedy "limit" where it is larger.
 bool weft_file_load(const char **data, size_t *length, const char *path, size_t limit_bytes,
                     struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
+// Opens a file to read. Where the guard of this thread confines it to a folder (weft_guard_within),
+// what lies elsewhere is not opened, however it is reached. IO, or INPUT where it lies elsewhere.
+bool weft_file_open(int *file, const char *path, struct weft_error *error) WEFT_MUST_USE;
+// Whether `path` leads into that folder, be it there or not.
+bool weft_file_is_within(const char *folder, const char *path) WEFT_MUST_USE;
 #define WEFT_FILE_NAME_BYTES 256 // what Linux allows a name, and its end
 // The name in the folder of `path` that is one or two edits away from its own, or its own with an
 // ending; false: there is none.

@@ -13,69 +13,13 @@
 static bool find_verb(struct sweep *sweep)
 {
     sweep->verb = sweep_find_verb(sweep->spec.verb);
-    return sweep->verb != NULL ||
-           weft_fail(&sweep->cli->error, WEFT_INPUT,
-                     "line %u: verb: '%.40s' is none that sweeps; write simulate or plan",
-                     sweep->spec.verb_line, sweep->spec.verb);
-}
-
-// Why an option of the verb is no parameter of a scenario; NULL: it is one.
-static const struct {
-    const char *key;
-    const char *why;
-} refused[] = {
-    {"output", "results are lines of the sweep's own -o"},
-    {"json", "results are JSON as it is"},
-    {"threads", "write weft sweep --threads; a scenario has one"},
-    {"quiet", "write weft sweep --quiet"},
-    {"help", "it runs nothing"},
-    {"version", "it runs nothing"},
-    {"fabrics", "it runs nothing"},
-    {"seconds", "a clock makes no two runs equal; write effort"},
-    {"report", "scenarios write no files; run the one that you want drawn"},
-    {"flow-records", "scenarios write no files; run the one whose flows you want to see"},
-    {"series", "scenarios write no files; run the one whose links you want to see"},
-    {"every", "scenarios write no files; run the one whose links you want to see"},
-    {"trace", "scenarios write no files; run the one that you want to see"},
-    {"snapshot", "scenarios write no files; run the one whose job you want to see"},
-    {"job-name", "scenarios write no files; run the one whose job you want to see"},
-    {"progress", "the sweep tells how far it is"},
-};
-enum { REFUSED = sizeof refused / sizeof refused[0] };
-
-static const char *refusal(const char *key)
-{
-    for (size_t i = 0; i < REFUSED; i++) {
-        if (strcmp(key, refused[i].key) == 0) {
-            return refused[i].why;
-        }
+    if (sweep->verb == NULL) {
+        return weft_fail(&sweep->cli->error, WEFT_INPUT,
+                         "line %u: verb: '%.40s' is none that sweeps; write simulate or plan",
+                         sweep->spec.verb_line, sweep->spec.verb);
     }
-    return NULL;
-}
-
-// The name within two letters of a key, or NULL.
-static const char *nearest(const struct sweep *sweep, const char *key)
-{
-    const char *best = NULL;
-    uint32_t best_distance = 3;
-    for (const struct weft_parameter_group *group = sweep->verb->groups; group->rows != NULL;
-         group++) {
-        for (size_t i = 0; i < group->count; i++) {
-            uint32_t away = weft_word_edits(key, strlen(key), group->rows[i].name);
-            if (away < best_distance) {
-                best = group->rows[i].name;
-                best_distance = away;
-            }
-        }
-    }
-    for (size_t i = 0; i < REFUSED; i++) {
-        uint32_t away = weft_word_edits(key, strlen(key), refused[i].key);
-        if (away < best_distance) {
-            best = refused[i].key;
-            best_distance = away;
-        }
-    }
-    return best;
+    WEFT_ASSERT(sweep_knows_all(sweep->verb));
+    return true;
 }
 
 static bool check_switch(struct cli *cli, const struct weft_sweep_key *key)
@@ -104,13 +48,13 @@ static bool check_key(const struct sweep *sweep, const struct weft_sweep_key *ke
     if (sweep_is_argument(key->name)) {
         return true;
     }
-    const char *why = refusal(key->name);
+    const char *why = sweep_refusal(key->name);
     if (why != NULL) {
         return weft_fail(&cli->error, WEFT_INPUT, "line %u: %s: no parameter of a scenario: %s",
                          key->line, key->name, why);
     }
     const struct weft_parameter *parameter = sweep_find_parameter(sweep, key->name);
-    const char *near = nearest(sweep, key->name);
+    const char *near = sweep_nearest(sweep->verb, key->name);
     if (parameter == NULL && near != NULL) {
         return weft_fail(&cli->error, WEFT_INPUT,
                          "line %u: '%.40s' is no parameter of %s; did you mean %s?", key->line,

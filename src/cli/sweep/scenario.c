@@ -13,6 +13,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 // ---- verbs ----
 
@@ -113,7 +114,8 @@ const struct weft_parameter *sweep_find_parameter(const struct sweep *sweep, con
     const struct weft_parameter_group *group = NULL;
     const struct weft_parameter *found =
         weft_parameter_find(&group, sweep->verb->groups, current_name(key));
-    return found != NULL ? found : weft_parameter_find(&group, seed_group, key);
+    found = found != NULL ? found : weft_parameter_find(&group, seed_group, key);
+    return found != NULL && sweep_allows(found->name) ? found : NULL;
 }
 
 static bool read_parameter(union sweep_request *request, struct sweep_reading *reading,
@@ -130,6 +132,20 @@ static bool read_parameter(union sweep_request *request, struct sweep_reading *r
     return (parameter->read == NULL && says_no(word)) ||
            weft_parameter_set((char *)request + group->offset, parameter, word, reading->arena,
                               &reading->error);
+}
+
+// A file that a scenario names lies in the specification's folder. What is neither there nor has a
+// slash may be no file at all, as alltoall:1MB; what is opened is looked at once more.
+static bool check_path(struct sweep_reading *reading, const struct sweep *sweep, const char *key,
+                       const char *word)
+{
+    bool file = sweep->folder != NULL && sweep_names_file(current_name(key)) &&
+                (strchr(word, '/') != NULL || access(word, F_OK) == 0);
+    return !file || weft_file_is_within(sweep->folder, word) ||
+           weft_fail(&reading->error, WEFT_INPUT,
+                     "%s: '%.100s' lies outside of the specification's folder; put it there, or "
+                     "write --allow-paths if you trust the specification",
+                     key, word);
 }
 
 bool sweep_read(union sweep_request *request, struct sweep_reading *reading,
@@ -149,11 +165,14 @@ bool sweep_read(union sweep_request *request, struct sweep_reading *reading,
     for (uint32_t i = 0; fine && i < grid->key_count; i++) {
         const char *key = grid->keys[i].name;
         reading->line = values[i]->line;
+        for (uint32_t w = 0; fine && w < values[i]->word_count; w++) {
+            fine = check_path(reading, sweep, key, values[i]->words[w]);
+        }
         for (uint32_t w = 0; sweep_is_argument(key) && w < values[i]->word_count; w++) {
             names[count++] = values[i]->words[w];
         }
-        fine = sweep_is_argument(key) ||
-               read_parameter(request, reading, sweep, key, values[i]->words[0]);
+        fine = fine && (sweep_is_argument(key) ||
+                        read_parameter(request, reading, sweep, key, values[i]->words[0]));
     }
     if (fine) {
         reading->line = grid->line;
@@ -373,7 +392,8 @@ struct sweep_line sweep_run(const struct sweep *sweep, uint32_t index)
     bool ready = weft_arena_init(&scenario.arena, 0, &scenario.error) &&
                  weft_arena_init(&scenario.scratch, 0, &scenario.error);
     struct weft_arena all = scenario.arena;
-    line.failed = !ready || !weft_guard(answer, &scenario, &scenario.error);
+    line.failed = !ready || !weft_guard_within(answer, &scenario, sweep->folder, weft_guard_stop(),
+                                               &scenario.error);
     weft_arena_release(&scenario.scratch); // a line that says that memory is out needs some
     line.text = to_text(&line.length, write_line, &scenario);
     if (line.text != NULL) {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_SHARD = 1, KEY_MERGE, KEY_LIST, KEY_PRUNE, KEY_WALL };
+enum { KEY_SHARD = 1, KEY_MERGE, KEY_LIST, KEY_PRUNE, KEY_WALL, KEY_ALLOW_PATHS };
 
 static const struct argp_option options[] = {
     {"shard", KEY_SHARD, "I/N", 0, "only each N-th scenario, from the I-th: 1/4 ... 4/4", 0},
@@ -22,6 +22,8 @@ static const struct argp_option options[] = {
      0},
     {"list", KEY_LIST, NULL, 0, "say the scenarios and run none", 0},
     {"prune", KEY_PRUNE, NULL, 0, "drop lines of the results that are of no scenario any more", 0},
+    {"allow-paths", KEY_ALLOW_PATHS, NULL, 0,
+     "read files that scenarios name outside of SPEC.yaml's folder, too", 0},
     {"wall", KEY_WALL, NULL, 0, "add wall_s to each line; no two runs are then equal", 0},
     {0},
 };
@@ -42,7 +44,8 @@ static const char doc[] =
     "    - {flows: allreduce:100MB, fabric: ring, rate: 400Gbps}\n"
     "\n"
     "A key is an option of the verb without its dashes (a flag is yes or no), or flows or job for "
-    "its arguments (a list of several in brackets).\n"
+    "its arguments (a list of several in brackets). Files that it names are read in the folder of "
+    "SPEC.yaml and below it alone, unless --allow-paths says that you trust it.\n"
     "\n"
     "With -o each line is appended as it ends, and a run that was killed goes on from there: "
     "write the same command again. Failed scenarios become lines with an error, the sweep goes on "
@@ -107,6 +110,9 @@ static error_t check_end(struct sweep *sweep)
     if (sweep->merges && (sweep->shard_count > 1 || sweep->lists)) {
         return cli_usage(cli, "--merge takes files of results; --shard and --list are for a sweep");
     }
+    if (sweep->merges && sweep->allows_paths) {
+        return cli_usage(cli, "--allow-paths is for a sweep; --merge reads what is named here");
+    }
     const struct weft_stated rows[] = {
         {(sweep->merges || sweep->lists) && sweep->prunes, "prune"},
         {(sweep->merges || sweep->lists) && sweep->adds_wall, "wall"},
@@ -136,6 +142,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_WALL:
         sweep->adds_wall = true;
+        return 0;
+    case KEY_ALLOW_PATHS:
+        sweep->allows_paths = true;
         return 0;
     case ARGP_KEY_ARG:
         sweep->paths = sweep->paths != NULL
@@ -203,6 +212,24 @@ static void say_lines(struct sweep *sweep)
     }
 }
 
+// The folder of the specification, to which files of scenarios are confined; of standard input it
+// is the one where the sweep starts. On another machine it may be missing, and all files with it.
+static void find_folder(struct sweep *sweep)
+{
+    struct weft_arena *arena = &sweep->cli->arena;
+    const char *path = sweep->paths[0];
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash == NULL   ? "."
+                         : slash == path ? "/"
+                                         : weft_arena_text(arena, path, (size_t)(slash - path));
+    char *found = realpath(folder, NULL);
+    if (!sweep->allows_paths) {
+        sweep->folder =
+            found != NULL ? weft_arena_text(arena, found, strlen(found)) : "/nonexistent";
+    }
+    free(found);
+}
+
 // Rank 0 until scenarios run: false where there is nothing to do or something is wrong.
 static bool begin(struct sweep *sweep, struct sweep_file *kept, const char **data, size_t *length)
 {
@@ -228,6 +255,7 @@ static bool run_first(struct sweep *sweep, const struct cli_ranks *ranks)
     struct sweep_file kept = {.file = -1};
     const char *data = NULL;
     size_t length = 0;
+    find_folder(sweep);
     bool fine = begin(sweep, &kept, &data, &length);
     sweep_ranks_share(ranks, fine && !sweep->lists ? data : NULL, &length, &cli->arena);
     if (fine && sweep->lists) {
@@ -251,6 +279,7 @@ static bool run_other(struct sweep *sweep, const struct cli_ranks *ranks)
     if (data == NULL) {
         return true;
     }
+    find_folder(sweep);
     bool ready = sweep_prepare(sweep, data, length);
     return sweep_ranks_serve(ranks, sweep, ready) && ready;
 }

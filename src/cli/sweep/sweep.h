@@ -2,9 +2,10 @@
 #ifndef WEFT_CLI_SWEEP_H
 #define WEFT_CLI_SWEEP_H
 
-// weft sweep: what its files share. sweep.c parses and leads, prepare.c checks scenarios
-// before any runs, scenario.c runs one, seal.c has the checksums of lines, workers.c runs many on
-// threads, file.c keeps the results, ranks.c shares scenarios among processes started by mpirun.
+// weft sweep: what its files share. sweep.c parses and leads, parameters.c has what a
+// specification may say, prepare.c checks scenarios before any runs, scenario.c runs one, seal.c
+// has the checksums of lines, workers.c runs many on threads, file.c keeps the results, ranks.c
+// shares scenarios among processes started by mpirun.
 
 #include "cli/cli.h"
 #include "cli/mpi.h"
@@ -22,9 +23,11 @@ struct sweep {
     bool lists;
     bool prunes;
     bool adds_wall;
+    bool allows_paths;
     // What follows from the specification.
     struct weft_sweep spec;
     const struct sweep_verb *verb;
+    const char *folder;       // where the files of scenarios lie; NULL: anywhere
     uint64_t *keys;           // of each scenario: of its parameters and the program's version
     struct sweep_key *sorted; // the same, ascending
     const struct sweep_line **ended; // of each scenario, NULL = still to run
@@ -56,6 +59,20 @@ bool sweep_prepare(struct sweep *sweep, const char *data, size_t length) WEFT_MU
 // The scenario with this key, or WEFT_NONE. O(log scenarios).
 uint32_t sweep_find(const struct sweep *sweep, uint64_t key);
 
+// ---- parameters.c ----
+
+struct sweep_verb;
+// Whether a parameter or an argument of that name may stand in a specification, and whether it may
+// name a file.
+bool sweep_allows(const char *name);
+bool sweep_names_file(const char *name);
+// Why an option is no parameter of a scenario; NULL: nothing is known against it.
+const char *sweep_refusal(const char *key);
+// The name within two letters of a key, or NULL.
+const char *sweep_nearest(const struct sweep_verb *verb, const char *key);
+// Whether each parameter of the verb is allowed or refused for a reason.
+bool sweep_knows_all(const struct sweep_verb *verb);
+
 // ---- scenario.c and seal.c ----
 
 union sweep_request {
@@ -77,7 +94,7 @@ struct sweep_verb {
 };
 // NULL: no verb of that name sweeps.
 const struct sweep_verb *sweep_find_verb(const char *name);
-// The parameter that a key names, also by an older name; NULL: there is none.
+// The parameter that a key names, also by an older name; NULL: there is none, or none for sweeps.
 const struct weft_parameter *sweep_find_parameter(const struct sweep *sweep, const char *key);
 
 // What reading a scenario needs and finds beside its request.

@@ -83,19 +83,20 @@ static struct rank_name read_name(const char *name)
 static bool begins_trace(const char *path)
 {
     static const char *const keys[] = {"{}", "{\"version\"", "{\"attr\"", "{\"workload_graph\""};
-    char read[128];
-    char text[sizeof read];
+    char text[128];
     size_t length = 0;
-    FILE *file = fopen(path, "rbe");
-    size_t got = file != NULL ? fread(read, 1, sizeof read - 1, file) : 0;
-    for (size_t i = 0; i < got; i++) {
-        text[length] = read[i];
-        length += isspace((unsigned char)read[i]) == 0;
+    int file = -1;
+    struct weft_error error;
+    if (!weft_file_open(&file, path, &error)) {
+        return false;
+    }
+    ssize_t got = read(file, text, sizeof text - 1);
+    close(file);
+    for (ssize_t i = 0; i < got; i++) {
+        text[length] = text[i];
+        length += isspace((unsigned char)text[i]) == 0;
     }
     text[length] = '\0';
-    if (file != NULL) {
-        fclose(file);
-    }
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (strncmp(text, keys[i], strlen(keys[i])) == 0) {
             return true;

@@ -109,20 +109,109 @@ bool weft_file_near(char near[WEFT_FILE_NAME_BYTES], const char *path)
     return near[0] != '\0';
 }
 
+// ---- opening ----
+
+static bool lies_in(const char *folder, const char *path)
+{
+    size_t length = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
+    return strncmp(folder, path, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+// What is not there lies where that part of its path lies that is.
+bool weft_file_is_within(const char *folder, const char *path)
+{
+    char part[PATH_MAX];
+    char found[PATH_MAX];
+    if (strlen(path) >= sizeof part) {
+        return false;
+    }
+    memcpy(part, path, strlen(path) + 1);
+    while (realpath(part, found) == NULL) {
+        char *slash = strrchr(part, '/');
+        if (strcmp(part, ".") == 0 || strcmp(part, "/") == 0) {
+            return false;
+        }
+        if (slash == NULL || slash == part) {
+            memcpy(part, slash == NULL ? "." : "/", 2);
+        } else {
+            *slash = '\0';
+        }
+    }
+    return lies_in(folder, found);
+}
+
+static bool fail_open(const char *path, int number, struct weft_error *error)
+{
+    fail_io(error, "open", number);
+    weft_wrap(error, "%s", path);
+    return number == ENOENT ? weft_remedy(error, "missing", "%s", "") : false;
+}
+
+// The file is found first, without reading from it, and opened only where it lies in the folder:
+// links that are exchanged in between change nothing. *number: why it cannot be opened; 0: it lies
+// elsewhere.
+static int open_within(int *number, const char *folder, const char *path)
+{
+    char itself[32];
+    char found[PATH_MAX];
+    int file = -1;
+    int place = open(path, O_PATH | O_CLOEXEC);
+    *number = errno;
+    if (place < 0) {
+        *number = weft_file_is_within(folder, path) ? *number : 0;
+        return -1;
+    }
+    snprintf(itself, sizeof itself, "/proc/self/fd/%d", place);
+    ssize_t length = readlink(itself, found, sizeof found - 1);
+    found[length > 0 ? length : 0] = '\0';
+    *number = 0;
+    if (lies_in(folder, found)) {
+        file = open(itself, O_RDONLY | O_CLOEXEC);
+        *number = errno;
+    }
+    close(place);
+    return file;
+}
+
+bool weft_file_open(int *file, const char *path, struct weft_error *error)
+{
+    const char *folder = weft_guard_folder();
+    int number = 0;
+    if (folder != NULL) {
+        *file = open_within(&number, folder, path);
+    } else {
+        *file = open(path, O_RDONLY | O_CLOEXEC);
+        number = errno;
+    }
+    if (*file < 0 && number == 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%s: lies outside of the folder that may be read; put it there, or allow "
+                         "it (weft sweep --allow-paths)",
+                         path);
+    }
+    return *file >= 0 || fail_open(path, number, error);
+}
+
+// ---- loading ----
+
+// Names a file that a missing one may have meant. Returns false.
+static bool suggest_near(const char *path, struct weft_error *error)
+{
+    char near[WEFT_FILE_NAME_BYTES] = "";
+    if (strcmp(error->key, "missing") != 0 || !weft_file_near(near, path)) {
+        return false;
+    }
+    weft_fail(error, WEFT_IO, "%s: there is no such file; do you mean %s?", path, near);
+    return weft_remedy(error, "missing", "%s", "");
+}
+
 bool weft_file_load(const char **data, size_t *length, const char *path, size_t limit_bytes,
                     struct weft_arena *arena, struct weft_error *error)
 {
     bool is_stdin = strcmp(path, "-") == 0;
-    int file = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) {
-        bool missing = errno == ENOENT;
-        char near[WEFT_FILE_NAME_BYTES] = "";
-        fail_io(error, "open", errno);
-        if (missing && weft_file_near(near, path)) {
-            weft_fail(error, WEFT_IO, "there is no such file; do you mean %s?", near);
-        }
-        weft_wrap(error, "%s", path);
-        return missing ? weft_remedy(error, "missing", "%s", "") : false;
+    int file = STDIN_FILENO;
+    if (!is_stdin && !weft_file_open(&file, path, error)) {
+        return suggest_near(path, error);
     }
     size_t limit = file_limit(limit_bytes);
     struct weft_arena grown = *arena;

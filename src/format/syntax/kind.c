@@ -389,14 +389,16 @@ enum weft_file_kind weft_file_kind(const char *path)
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
         return WEFT_FILE_UNKNOWN; // what is no file is read once alone, by who needs it
     }
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    for (ssize_t got = 1; file >= 0 && got > 0 && length < sizeof head;) {
+    int file = -1;
+    struct weft_error error;
+    if (!weft_file_open(&file, path, &error)) {
+        return WEFT_FILE_UNKNOWN; // who needs it says why
+    }
+    for (ssize_t got = 1; got > 0 && length < sizeof head;) {
         got = read(file, head + length, sizeof head - length);
         length += got > 0 ? (size_t)got : 0;
     }
-    if (file >= 0) {
-        close(file);
-    }
+    close(file);
     return weft_file_kind_of(head, length);
 }
 

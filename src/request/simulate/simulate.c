@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 // Of a document, until its first character shows.
-static const int blanks_max = 4096;
+#define BLANKS_MAX 4096
 
 bool weft_request_simulate_check(const struct weft_simulate_request *request,
                                  struct weft_error *error)
@@ -35,16 +35,19 @@ static bool is_snapshot(const char *path)
     if (length > 5 && strcmp(path + length - 5, ".json") == 0) {
         return true;
     }
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        return false;
+    char head[BLANKS_MAX];
+    int file = -1;
+    struct weft_error error;
+    if (!weft_file_open(&file, path, &error)) {
+        return false; // who needs it says why
     }
-    int c = fgetc(file);
-    for (int i = 0; i < blanks_max && c != EOF && isspace(c) != 0; i++) {
-        c = fgetc(file);
+    ssize_t got = read(file, head, sizeof head);
+    close(file);
+    ssize_t i = 0;
+    while (i < got && isspace((unsigned char)head[i]) != 0) {
+        i++;
     }
-    fclose(file);
-    return c == '{' || c == '[';
+    return i < got && (head[i] == '{' || head[i] == '[');
 }
 
 // What is of snapshots only.
