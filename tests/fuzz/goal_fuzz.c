@@ -18,6 +18,27 @@ static bool read_job(struct weft_goal_job *job, const char *data, size_t length,
            weft_goal_lower(job, &goal, arena, scratch, error);
 }
 
+// Reading adds tasks that wait for messages, so that counts of tasks are not the same.
+struct sums {
+    uint64_t transfers;
+    uint64_t bytes;
+    uint64_t compute_ps;
+};
+
+static struct sums sum_tasks(const struct weft_taskgraph *graph)
+{
+    struct sums sums = {0};
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        if (graph->kind[t] == WEFT_TASK_TRANSFER) {
+            sums.transfers++;
+            sums.bytes += graph->size_bytes[t];
+        } else {
+            sums.compute_ps += graph->runtime_ps[t];
+        }
+    }
+    return sums;
+}
+
 static void check_writing(const struct weft_taskgraph *graph, struct weft_arena *arena,
                           struct weft_arena scratch)
 {
@@ -32,6 +53,11 @@ static void check_writing(const struct weft_taskgraph *graph, struct weft_arena 
     WEFT_ASSERT(read_job(&again, text, strlen(text), arena, scratch, &error));
     WEFT_ASSERT(again.graph.server_count == graph->server_count);
     WEFT_ASSERT(again.graph.task_count >= graph->task_count);
+    const struct sums one = sum_tasks(graph);
+    const struct sums two = sum_tasks(&again.graph);
+    WEFT_ASSERT(two.transfers == one.transfers + signals);
+    WEFT_ASSERT(two.bytes == one.bytes + signals);
+    WEFT_ASSERT(two.compute_ps == one.compute_ps);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

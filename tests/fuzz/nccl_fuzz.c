@@ -28,6 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const char *once = weft_nccl_topology_write(&topology, &desk.arena);
         WEFT_ASSERT(weft_nccl_topology_read(&topology, once, strlen(once), &desk.arena,
                                             desk.scratch, &error));
+        WEFT_ASSERT(strcmp(weft_nccl_topology_write(&topology, &desk.arena), once) == 0);
     } else {
         complained(&error);
     }

@@ -23,6 +23,16 @@ static void check_round_trip(const uint32_t *outputs, struct weft_arena arena)
     const char *text = weft_yang_write_circuits(outputs, PORTS, &arena);
     WEFT_ASSERT(weft_yang_read_circuits(again, PORTS, text, strlen(text), &error));
     WEFT_ASSERT(memcmp(outputs, again, sizeof again) == 0);
+    uint32_t count = 0;
+    text = weft_yang_write_ports(PORTS, &arena);
+    WEFT_ASSERT(weft_yang_read_port_count(&count, text, strlen(text), &error) && count == PORTS);
+    struct weft_ocs_port ports[PORTS];
+    text = weft_yang_write_power(outputs, PORTS, &arena);
+    WEFT_ASSERT(weft_yang_read_power(ports, PORTS, text, strlen(text), &error));
+    for (uint32_t i = 0; i < PORTS; i++) {
+        WEFT_ASSERT(ports[i].has_power);
+        WEFT_ASSERT(outputs[i] == WEFT_NONE || ports[outputs[i]].output_dbm == -1);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

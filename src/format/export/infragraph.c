@@ -118,11 +118,15 @@ static void add_devices(struct writing *writing, uint32_t accelerators)
     weft_text_add(text, "links:\n");
     for (uint32_t k = 0; k < writing->kind_count; k++) {
         const struct weft_link *kind = &writing->kinds[k];
+        // Readers take numbers of up to 1e9.
+        bool is_long = kind->latency_ps >= WEFT_PS_PER_S;
+        const char *unit = is_long ? "ms" : "ns";
         weft_text_add(text,
                       "- name: cable%u\n  physical:\n    bandwidth:\n"
                       "      choice: gigabits_per_second\n      gigabits_per_second: %.9g\n"
-                      "    latency:\n      choice: ns\n      ns: %.9g\n",
-                      k, kind->rate_Bps * 8e-9, (double)kind->latency_ps / 1000);
+                      "    latency:\n      choice: %s\n      %s: %.9g\n",
+                      k, kind->rate_Bps * 8e-9, unit, unit,
+                      (double)kind->latency_ps / (is_long ? 1e9 : 1e3));
     }
     weft_text_add(text, "instances:\n- name: server\n  device: server\n  count: %u\n",
                   writing->fabric->server_count);
