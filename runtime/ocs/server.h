@@ -44,7 +44,7 @@ struct weft_http_service {
     void *context;
 };
 
-enum { WEFT_HTTP_CONNECTIONS_MAX = 256, WEFT_HTTP_ADDRESS_MAX = 64 };
+enum { WEFT_HTTP_CONNECTIONS_MAX = 512, WEFT_HTTP_ADDRESS_MAX = 192 };
 
 struct weft_http_server;
 // `service` and `arena` outlive the server, which makes no port of its own. Fails with INPUT where
