@@ -36,6 +36,7 @@ for options in "--engine fluid" "--engine packet --transport ideal" \
 done
 try weft simulate alltoall:1MB --servers 8 --rate 1kbps --engine packet
 try weft simulate permutation:100000GB:1 --servers 8 --rate 100Gbps --engine packet
+try weft simulate permutation:100000GB:1 --servers 8 --rate 100Gbps --engine packet --yes
 # Records.
 try weft simulate alltoall:1MB --servers 8 --rate 100Gbps --every 1us
 try weft simulate alltoall:1MB --servers 8 --rate 100Gbps --series s.csv --every 0

@@ -401,7 +401,8 @@ static void bad_operators_are_refused_by_name(void **state)
 static void a_model_needs_operators_and_a_batch(void **state)
 {
     struct weft_arena arena = *(struct weft_arena *)*state;
-    const struct weft_operator_spec specs[] = {VALUES(3)};
+    const struct weft_operator_spec specs[] = {VALUES(3),
+                                               {.kind = WEFT_OP_DENSE, ONE(0), .units = 5}};
     struct weft_model model;
     struct weft_error error;
     assert_false(weft_model_build(&model, &(struct weft_model_head){"m", "test", 1}, specs, 0,
@@ -409,7 +410,10 @@ static void a_model_needs_operators_and_a_batch(void **state)
     assert_false(weft_model_build(&model, &(struct weft_model_head){"m", "test", 0}, specs, 1,
                                   &arena, &error));
     assert_string_equal(error.message, "a batch of 0 samples; give 1 to 2^40");
-    assert_true(weft_model_build(&model, &(struct weft_model_head){"m", "test", 8}, specs, 1,
+    assert_false(weft_model_build(&model, &(struct weft_model_head){"m", "test", 8}, specs, 1,
+                                  &arena, &error));
+    assert_string_equal(error.message, "inputs alone; add an operator that takes them");
+    assert_true(weft_model_build(&model, &(struct weft_model_head){"m", "test", 8}, specs, 2,
                                  &arena, &error));
     assert_false(weft_model_set_batch(&model, 0, &error));
     assert_int_equal(model.batch, 8);

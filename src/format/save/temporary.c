@@ -115,10 +115,11 @@ static bool unlink_one(void *context, const char *name)
     return true;
 }
 
+// A listing takes memory and a descriptor, which may be there a moment later; else the rest stays
+// for the next sweep.
 static void empty_folder(int folder)
 {
-    if (!weft_folder_each(folder, unlink_one, &folder)) {
-        return; // it stays for the next sweep
+    for (int tries = 0; tries < 2 && !weft_folder_each(folder, unlink_one, &folder); tries++) {
     }
 }
 
