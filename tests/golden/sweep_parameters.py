@@ -3,7 +3,7 @@
 """What a specification may say is what docs/sweep.md lists: sweep_parameters.py WEFT docs/sweep.md
 
 Each name of the table is taken by the verb, and each other option of its --help is refused as no
-parameter. Seen to fail with a name less in the table, and with one less in src/cli/sweep.
+parameter. Seen to fail with a name less in the table.
 """
 
 import os
