@@ -280,8 +280,10 @@ static void take_failure(struct lab_coordinator *coordinator, struct lab_peer_re
     peer->blamed = failure.blamed;
     // No failure is WEFT_OK, which would end the run with exit code 0.
     bool known = failure.code >= WEFT_INFEASIBLE && failure.code <= WEFT_STOPPED;
+    bool silent = failure.message[0] == '\0';
     weft_fail(&peer->error, known ? (enum weft_error_code)failure.code : WEFT_IO, "%.*s",
-              (int)sizeof failure.message - 1, failure.message);
+              (int)sizeof failure.message - 1,
+              silent ? "a rank failed and does not say why" : failure.message);
     note_failure(coordinator, &peer->error);
 }
 
