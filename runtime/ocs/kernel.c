@@ -7,8 +7,7 @@
 
 #include "bpf/ocs/circuits.h"
 #include "ocs.h"
-
-#include <time.h>
+#include "runtime/clock.h"
 
 struct kernel_switch {
     struct weft_bpf_ocs_tables tables;
@@ -16,13 +15,6 @@ struct kernel_switch {
     uint64_t dark_ns;
     struct ocs_count *rows; // room for the counts of one port
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static bool kernel_change(void *device, const struct weft_ocs_circuit *changes, uint32_t count,
                           struct weft_error *error)
@@ -34,7 +26,7 @@ static bool kernel_change(void *device, const struct weft_ocs_circuit *changes, 
         WEFT_ASSERT(changes[i].input < self->tables.port_count);
         __atomic_store_n(&circuits[changes[i].input].output_index, 0, __ATOMIC_RELEASE);
     }
-    uint64_t dark_until_ns = self->dark_ns == 0 ? 0 : now_ns() + self->dark_ns;
+    uint64_t dark_until_ns = self->dark_ns == 0 ? 0 : lab_now_ns() + self->dark_ns;
     for (uint32_t i = 0; i < count; i++) {
         volatile struct ocs_circuit *circuit = &circuits[changes[i].input];
         if (changes[i].output == WEFT_NONE) {

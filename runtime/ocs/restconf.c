@@ -7,10 +7,10 @@
 
 #include "http.h"
 #include "ocs.h"
+#include "runtime/clock.h"
 #include "yang.h"
 
 #include <string.h>
-#include <time.h>
 
 // RESTCONF's usual port where it is not behind TLS (Polatis), and HTTPS's.
 #define PORT_HTTP "8008"
@@ -33,17 +33,10 @@ struct operation {
     const char *body; // NULL = read
 };
 
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static void restconf_begin(void *device)
 {
     struct restconf_switch *self = device;
-    self->ends_ms = now_ms() + self->access.total_ms;
+    self->ends_ms = lab_now_ns() / 1000000 + self->access.total_ms;
 }
 
 // One exchange; anything but success is a failure that quotes the switch.
@@ -53,7 +46,7 @@ static bool exchange(struct weft_http_reply *reply, const struct restconf_switch
 {
     const char *method = operation->body != NULL ? "PUT" : "GET";
     const char *resource = operation->resource;
-    uint64_t now = now_ms();
+    uint64_t now = lab_now_ns() / 1000000;
     uint64_t left_ms = self->ends_ms > now ? self->ends_ms - now : 0;
     if (left_ms == 0) {
         return weft_fail(error, WEFT_IO, "%s: not done in time (%u ms)", self->host,

@@ -9,6 +9,7 @@
 #include "server.h"
 #include "libraries.h"
 
+#include "runtime/clock.h"
 #include "runtime/secret.h"
 
 #include <arpa/inet.h>
@@ -18,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -63,16 +63,9 @@ struct weft_http_server {
     struct slot slots[SLOTS];
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t after_ms(uint32_t ms)
 {
-    return now_ns() + (uint64_t)ms * 1000000u;
+    return lab_now_ns() + (uint64_t)ms * 1000000u;
 }
 
 // ---- connections ----
@@ -294,7 +287,7 @@ static enum MHD_Result take(void *context, struct MHD_Connection *connection, co
         *bytes = 0;
         return take_piece(self, request, data, piece);
     }
-    uint64_t now = now_ns();
+    uint64_t now = lab_now_ns();
     if (!request->is_handled && request->is_known && now < self->idle_ns) {
         return wait_until(slot, self->idle_ns);
     }
@@ -425,7 +418,7 @@ void weft_http_server_add(struct weft_http_server *self, int fd, uint32_t addres
         .server = self,
         .fd = fd,
         .address = address,
-        .begun_ns = now_ns(),
+        .begun_ns = lab_now_ns(),
         .ends_ns = after_ms(self->service->deadline_ms),
     };
     // On failure the socket is closed.
@@ -453,7 +446,7 @@ static void accept_some(struct weft_http_server *self)
 // will be due, wait_ms at most.
 static uint32_t keep_time(struct weft_http_server *self, uint32_t wait_ms)
 {
-    uint64_t now = now_ns();
+    uint64_t now = lab_now_ns();
     uint64_t next = now + (uint64_t)wait_ms * 1000000u;
     for (uint32_t i = 0; i < SLOTS; i++) {
         struct slot *slot = &self->slots[i];

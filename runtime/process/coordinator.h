@@ -16,9 +16,9 @@
 // that is due and never above LAB_MESSAGE_MAX, a failure's code is one of ours, its text one
 // printable line.
 
-#include "clock.h"
 #include "handshake.h"
 #include "rendezvous.h"
+#include "runtime/clock.h"
 
 #include <sys/types.h>
 

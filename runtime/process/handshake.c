@@ -2,7 +2,7 @@
 // Both sides of the handshake, as machines that never block, and the keys that they prove.
 
 #include "handshake.h"
-#include "clock.h"
+#include "runtime/clock.h"
 #include "runtime/secret.h"
 
 #include <errno.h>

@@ -5,16 +5,9 @@
 // as with a transceiver. Servers behind an optical switch see nothing but silence.
 
 #include "fault.h"
+#include "runtime/clock.h"
 
 #include <string.h>
-#include <time.h>
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 // A number below `end` in the first `length` letters of a text.
 static bool parse_below(uint32_t *value, const char *text, size_t length, uint32_t end,
@@ -91,7 +84,7 @@ static bool change(struct weft_lab_fault_times *times, const struct weft_lab *la
     for (uint32_t p = first; p < end && fine; p++) {
         fine = weft_netlink_open(&switches[p], weft_lab_switch_netns(netns, lab, p), error);
     }
-    made.begun_ns = now_ns();
+    made.begun_ns = lab_now_ns();
     for (uint32_t p = first; p < end && fine; p++) {
         for (uint32_t s = 0; s < lab->server_count && fine; s++) {
             if (!one_server || s == fault->server) {
@@ -100,7 +93,7 @@ static bool change(struct weft_lab_fault_times *times, const struct weft_lab *la
             }
         }
     }
-    made.ended_ns = now_ns();
+    made.ended_ns = lab_now_ns();
     for (uint32_t p = first; p < end; p++) {
         weft_netlink_close(&switches[p]);
     }
@@ -145,6 +138,6 @@ bool weft_lab_mend(struct weft_lab_fault_times *times, const struct weft_lab *la
             }
         }
     }
-    times->ended_ns = now_ns();
+    times->ended_ns = lab_now_ns();
     return true;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_RUNTIME_PROCESS_CLOCK_H
-#define WEFT_RUNTIME_PROCESS_CLOCK_H
+#ifndef WEFT_RUNTIME_CLOCK_H
+#define WEFT_RUNTIME_CLOCK_H
 
 // Nanoseconds on a clock that all processes of a machine share and nobody sets.
 
