@@ -119,13 +119,15 @@ static bool is_same_set(const struct weft_ring *a, const struct weft_ring *b, ui
 }
 
 // One ring: on one plane or along links, and among the rings that are played; of one group the same
-// members as the ring before it, of another one other members.
+// members as the ring before it, of another one other members. Where no ring is played, as no group
+// sends, the planes are made for one group of all servers.
 static void check_ring(struct findings *findings, const struct weft_plan *plan, uint32_t index,
                        uint8_t *seen)
 {
     const struct weft_ring_set *rings = &plan->topology.rings;
     const struct weft_ring *ring = &rings->rings[index];
-    bool played = false;
+    bool played =
+        plan->network.rings.ring_count == 0 && ring->member_count == plan->topology.server_count;
     for (uint32_t r = 0; r < plan->network.rings.ring_count && !played; r++) {
         played = is_same_cycle(ring, &plan->network.rings.rings[r]);
     }

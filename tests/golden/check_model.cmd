@@ -50,3 +50,20 @@ for name in renamed popped twice swapped less task time tp micro zero; do
     sed 's/ written: its digest.*/ written/' said.txt
     echo "= $code"
 done
+
+# A model that sends nothing: its planes are made for one group of all servers, and no ring is
+# played. Seen to fail before: "topology.rings[0] is none of the plan's rings".
+printf 'name: idle\nbatch: 16\noperators:\n  - {name: x, kind: input, shape: [3]}\n' > idle.yaml
+printf '  - {name: act, kind: unary, inputs: [x]}\n' >> idle.yaml
+weft plan idle.yaml "$cluster" --effort 0.05 -o idle.json > text.txt
+try weft check idle.json --model idle.yaml
+python3 - <<'END'
+import json
+
+plan = json.load(open("idle.json"))
+plan["topology"]["rings"][0]["members"].pop()
+json.dump(plan, open("fewer.json", "w"))
+END
+weft check fewer.json --model idle.yaml > said.txt
+echo "= $?"
+sed 's/ written: its digest.*/ written/' said.txt
