@@ -122,7 +122,7 @@ bool weft_cc_load(const struct weft_cc_request *request, bool *leftovers, struct
         !weft_cc_capable(error)) {
         return false;
     }
-    int lock = cc_lock(error);
+    int lock = cc_lock(CC_LOCK_MS, error);
     if (lock < 0) {
         return false;
     }
@@ -213,7 +213,7 @@ bool weft_cc_unload(const char *name, struct weft_cc_unloaded *unloaded, struct 
     if (!weft_cc_check_name(name, error) || !weft_cc_capable(error)) {
         return false;
     }
-    int lock = cc_lock(error);
+    int lock = cc_lock(CC_LOCK_MS, error);
     if (lock < 0) {
         return false;
     }

@@ -18,6 +18,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOCK WEFT_CC_RUN "/cc.lock"
@@ -58,9 +59,27 @@ bool cc_make_folder(const char *path, struct weft_error *error)
     return weft_fail(error, WEFT_IO, "cannot make %s: %s", path, strerror(errno));
 }
 
+// Whether the lock was got within `left_ms`, which shrinks by what was waited; else with an error.
+static bool wait_for_lock(int lock, uint32_t *left_ms, struct weft_error *error)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    while (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK) {
+            return weft_fail(error, WEFT_IO, "cannot lock " LOCK ": %s", strerror(errno));
+        }
+        if (*left_ms == 0) {
+            return weft_fail(error, WEFT_IO,
+                             LOCK ": another weft cc is at work; try again when it has ended");
+        }
+        nanosleep(&moment, NULL);
+        (*left_ms)--;
+    }
+    return true;
+}
+
 // The lock is a file, which keeps the folder from being removed by those who share it. Who lets go
 // removes it; a lock that was got on a removed file keeps nobody out, and another is tried.
-int cc_lock(struct weft_error *error)
+int cc_lock(uint32_t within_ms, struct weft_error *error)
 {
     for (;;) {
         if (!cc_make_folder(WEFT_CC_RUN, error)) {
@@ -70,11 +89,12 @@ int cc_lock(struct weft_error *error)
         if (lock < 0 && errno == ENOENT) {
             continue; // the folder went away meanwhile
         }
-        if (lock < 0 || (flock(lock, LOCK_EX) != 0)) {
-            weft_fail(error, WEFT_IO, "cannot lock " LOCK ": %s", strerror(errno));
-            if (lock >= 0) {
-                close(lock);
-            }
+        if (lock < 0) {
+            weft_fail(error, WEFT_IO, "cannot open " LOCK ": %s", strerror(errno));
+            return -1;
+        }
+        if (!wait_for_lock(lock, &within_ms, error)) {
+            close(lock);
             return -1;
         }
         if (weft_file_is_named(lock, LOCK)) {

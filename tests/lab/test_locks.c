@@ -39,7 +39,7 @@ static void hold(struct shared *shared, int which)
 static void take_cc(struct shared *shared)
 {
     struct weft_error error;
-    int lock = cc_lock(&error);
+    int lock = cc_lock(CC_LOCK_MS, &error);
     if (lock < 0) {
         atomic_fetch_add(&shared->failures, 1);
         shared->error = error;
@@ -95,12 +95,25 @@ static void one_at_a_time(void **state)
     munmap(shared, sizeof *shared);
 }
 
+// Who holds the lock without end is waited for a while.
+static void gives_up(void **state)
+{
+    (void)state;
+    struct weft_error error;
+    int held = cc_lock(CC_LOCK_MS, &error);
+    assert_true(held >= 0);
+    assert_int_equal(cc_lock(50, &error), -1);
+    assert_int_equal(error.code, WEFT_IO);
+    assert_non_null(strstr(error.message, "another weft cc is at work"));
+    cc_unlock(held);
+}
+
 int main(void)
 {
     if (geteuid() != 0) {
         printf("SKIP: locks in /run need root\n");
         return 77;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_at_a_time)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_at_a_time), cmocka_unit_test(gives_up)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
