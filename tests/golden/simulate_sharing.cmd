@@ -68,3 +68,14 @@ set_of "$(job a 0 0 25e6)" > bad.json; try weft simulate bad.json
 set_of "$(job a 0.296 0.2 26e6)" > bad.json; try weft simulate bad.json
 set_of "$(job a 0.296 0.2 25e6 ',"none"')" > bad.json; try weft simulate bad.json
 printf '{"jobs":[{"name":"a","time_shift_s":-1}]}' > bad.json; try play --shifts bad.json
+# The shifts that weft interleave writes are those that the jobs begin at, to the picosecond.
+weft interleave three.json --json > found.json
+play --shifts found.json --json > played.json
+python3 - <<'END'
+import json
+
+found, played = json.load(open("found.json")), json.load(open("played.json"))
+shifts = {job["name"]: job["time_shift_s"] for job in found["jobs"]}
+starts = {job["name"]: job["start_s"] for job in played["jobs"]}
+print("shifts are starts:", shifts == starts, any(shifts.values()))
+END
