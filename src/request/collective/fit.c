@@ -29,7 +29,9 @@ static bool add_samples(struct gathered *gathered, const struct weft_collective_
         gathered->room = 2 * (gathered->count + read->count);
         struct weft_collective_sample *wider =
             WEFT_NEW_RAW(base->arena, struct weft_collective_sample, gathered->room);
-        memcpy(wider, gathered->samples, gathered->count * sizeof *wider);
+        if (gathered->count > 0) {
+            memcpy(wider, gathered->samples, gathered->count * sizeof *wider);
+        }
         gathered->samples = wider;
     }
     for (size_t i = 0; i < read->count; i++) {
