@@ -219,6 +219,16 @@ static void note_first(const struct lab_session *session)
     }
 }
 
+// Why no more iterations are measured after `count`: the run was asked to stop, or as `error` says.
+// Always false.
+static bool end_early(const struct lab_session *session, uint32_t count, struct weft_error *error)
+{
+    if (weft_stopped(session->prepared->options->stop)) {
+        return weft_fail(error, WEFT_IO, "stopped after %u iterations", count);
+    }
+    return false;
+}
+
 bool lab_session_run(struct lab_session *session, struct weft_error *error)
 {
     struct lab_coordinator *coordinator = &session->coordinator;
@@ -235,7 +245,7 @@ bool lab_session_run(struct lab_session *session, struct weft_error *error)
         return run_fault(session, coordinator, 0, error);
     }
     if (!opened || !run_iteration(session, coordinator, 0, error)) {
-        return false;
+        return end_early(session, 0, error);
     }
     note_first(session);
     if (!count_drops(&drops, lab, error) || !count_marks(&marks, lab, error)) {
@@ -246,11 +256,9 @@ bool lab_session_run(struct lab_session *session, struct weft_error *error)
         experiment->checked_count += session->reports[i].checked_count;
     }
     for (uint32_t i = 0; i < experiment->iteration_count; i++) {
-        if (weft_stopped(session->prepared->options->stop)) {
-            return weft_fail(error, WEFT_IO, "stopped after %u iterations", i);
-        }
         if (!run_iteration(session, coordinator, i + 1, error)) {
-            return weft_wrap(error, "iteration %u", i + 1);
+            (void)weft_wrap(error, "iteration %u", i + 1);
+            return end_early(session, i, error);
         }
         measure(session, i);
     }
@@ -331,8 +339,12 @@ bool lab_session_open(struct lab_session *session, const struct lab_prepared *pr
         .run = lab_worker_main,
         .context = &session->work,
     };
-    return lab_times_open(&session->work.times, task_count, error) &&
-           lab_coordinator_fork(&session->coordinator, &peers, error);
+    if (!lab_times_open(&session->work.times, task_count, error) ||
+        !lab_coordinator_fork(&session->coordinator, &peers, error)) {
+        return false;
+    }
+    session->coordinator.stop = options->stop;
+    return true;
 }
 
 bool lab_session_drain(struct lab_session *session, const struct lab_prepared *next,

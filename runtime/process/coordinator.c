@@ -380,6 +380,15 @@ static void check_silence(struct lab_coordinator *coordinator, const bool *done)
     coordinator->deaf = coordinator->deaf && hopeful;
 }
 
+static void check_stop(struct lab_coordinator *coordinator)
+{
+    if (weft_stopped(coordinator->stop)) {
+        struct weft_error error;
+        weft_fail(&error, WEFT_IO, "stopped");
+        note_failure(coordinator, &error);
+    }
+}
+
 static bool has_failed(const struct lab_coordinator *coordinator)
 {
     return coordinator->failed || (coordinator->deaths > 0 && !coordinator->deaf);
@@ -470,6 +479,7 @@ bool lab_coordinator_gather(struct lab_coordinator *coordinator, enum lab_messag
         if (left > 0) {
             poll_peers(coordinator, waits);
             check_silence(coordinator, done);
+            check_stop(coordinator);
         }
         if (has_failed(coordinator) && failed_ns == 0) {
             failed_ns = lab_now_ns();

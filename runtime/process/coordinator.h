@@ -90,8 +90,9 @@ struct lab_coordinator {
     struct weft_error error; // where no rank told it
     uint32_t deaths;
     struct weft_error death;
-    bool deaf;    // deaths are not noticed, but what others tell
-    bool at_once; // the first failure that is told ends a gathering; others are not waited for
+    bool deaf;      // deaths are not noticed, but what others tell
+    bool at_once;   // the first failure that is told ends a gathering; others are not waited for
+    weft_stop stop; // a request to stop ends a gathering, too, which then fails; or NULL
     void (*idle)(void *context); // called several times a second while gathering; or NULL
     void *idle_context;
 };

@@ -124,6 +124,23 @@ class Tests:
             plain = self.run("lab", "run", self.plans[0])
             self.expect("not root", plain, 4, "run as root, or with --rootless")
 
+    def stops(self):
+        """In the middle of an iteration: the backward pass of this plan takes 2.5 hours."""
+        plan = os.path.join(os.path.dirname(__file__), "../fuzz/corpus/plan/job")
+        shutil.copy(plan, os.path.join(self.folder, "long.json"))
+        verb = subprocess.Popen([self.weft, "lab", "run", "long.json", "--rootless"],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                cwd=self.folder, **self.other)
+        time.sleep(2)
+        verb.send_signal(signal.SIGTERM)
+        try:
+            said = verb.communicate(timeout=10)[1]
+        except subprocess.TimeoutExpired:
+            verb.kill()
+            said = verb.communicate()[1]
+        if verb.returncode != 5 or "stopped after 0 iterations" not in said:
+            self.faults.append(f"stopped: exit {verb.returncode}: {said!r}")
+
     def killed(self, rng):
         for _ in range(8):
             number = rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
@@ -159,6 +176,7 @@ def main():
         tests.plays()
         tests.stands()
         tests.refuses()
+        tests.stops()
         tests.killed(random.Random(seed))
     print("\n".join(tests.faults) or "an ordinary user's labs ran, and left nothing")
     print(f"seed {seed}")
