@@ -7,6 +7,7 @@
 
 #include "weft/request.h"
 
+#include <math.h>
 #include <stdarg.h>
 
 void weft_request_note(struct weft_request_environment *environment, const char *format, ...)
@@ -97,4 +98,9 @@ bool weft_request_afford(const struct weft_request_cost *cost,
                      "would take about %s (%.2g %s at %.2g/s); %s, or go on with {yes}",
                      show_wait(unit, seconds), cost->count, cost->things, cost->per_s,
                      cost->remedy);
+}
+
+double weft_request_packets_per_s(uint32_t server_count)
+{
+    return 18e6 / sqrt(server_count > 0 ? server_count : 1);
 }

@@ -3,10 +3,6 @@
 
 #include "request/simulate/simulation.h"
 
-// A packet that crosses a leaf-spine fabric, and what answers it, are about five events; the engine
-// plays 10 to 15 million of these in a second.
-#define PACKETS_PER_S 2.5e6
-
 double simulation_graph_bytes(const struct weft_taskgraph *graph)
 {
     double bytes = 0;
@@ -31,7 +27,7 @@ bool simulation_afford(const struct simulation *simulation, double bytes)
     const struct weft_request_cost cost = {
         .things = "packets",
         .count = iterations * bytes / (options->packet_bytes - options->header_bytes),
-        .per_s = PACKETS_PER_S,
+        .per_s = weft_request_packets_per_s(simulation->network->fabric.server_count),
         .remedy = "take a larger {mtu}, less traffic or {engine=flow}",
     };
     return weft_request_afford(&cost, simulation->environment);
