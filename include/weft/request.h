@@ -100,7 +100,7 @@ void weft_request_step_end(struct weft_request_environment *environment);
 struct weft_request_cost {
     const char *things; // that are counted: "packets"
     double count;
-    double per_s;       // of them
+    double per_s;       // of them; 0: memory alone is estimated
     double bytes;       // of memory
     const char *remedy; // "take a larger {mtu}"
 };
@@ -112,6 +112,12 @@ bool weft_request_afford(const struct weft_request_cost *cost,
 // servers, 2.3, 1.9 and 0.6 on fat-trees, a half to three quarters of that of 1500 bytes on the
 // larger ones.
 double weft_request_packets_per_s(uint32_t server_count);
+// The same of matrices that have a row and a column for each server of a job.
+bool weft_request_afford_pairs(uint32_t server_count, double pair_bytes,
+                               struct weft_request_environment *environment) WEFT_MUST_USE;
+// Such matrices of a plan and of a comparison before any search: rings of 5000 and 10,000 servers
+// took 600 and 2380 MB; searches take up to twice that.
+#define WEFT_REQUEST_PLAN_PAIR_BYTES 24.0
 
 // ---- clusters ----
 

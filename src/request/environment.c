@@ -83,7 +83,7 @@ static const char *show_wait(char buffer[WEFT_UNIT_TEXT], double seconds)
 bool weft_request_afford(const struct weft_request_cost *cost,
                          struct weft_request_environment *environment)
 {
-    double seconds = cost->count / cost->per_s;
+    double seconds = cost->per_s > 0 ? cost->count / cost->per_s : 0;
     char unit[WEFT_UNIT_TEXT];
     if (environment->goes_on || (seconds <= AFFORDED_S && cost->bytes <= AFFORDED_BYTES)) {
         return true;
@@ -103,4 +103,17 @@ bool weft_request_afford(const struct weft_request_cost *cost,
 double weft_request_packets_per_s(uint32_t server_count)
 {
     return 18e6 / sqrt(server_count > 0 ? server_count : 1);
+}
+
+bool weft_request_afford_pairs(uint32_t server_count, double pair_bytes,
+                               struct weft_request_environment *environment)
+{
+    double pairs = (double)server_count * server_count;
+    const struct weft_request_cost cost = {
+        .things = "pairs of servers",
+        .count = pairs,
+        .bytes = pairs * pair_bytes,
+        .remedy = "take a job of fewer servers",
+    };
+    return weft_request_afford(&cost, environment);
 }

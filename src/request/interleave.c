@@ -6,6 +6,12 @@
 #include "weft/request/interleave.h"
 #include "weft/format.h"
 
+#include <math.h>
+
+// Angles of a circle at most, with a proof and without (src/interleave/quantise.c).
+#define ANGLES_MAX 32768.0
+#define ANGLES_MAX_FAST 8192.0
+
 // The snapshot, or several as one.
 static bool load(struct weft_job_set *set, const struct weft_interleave_request *request,
                  const struct weft_environment *environment)
@@ -24,13 +30,46 @@ static bool load(struct weft_job_set *set, const struct weft_interleave_request 
                                             environment->scratch, environment->error);
 }
 
+// A link keeps a load of each job for each angle of its circle, which has as many turns as the
+// iterations need to meet, at most the perimeter's: 5000 and 20,000 jobs of 97 different iterations
+// on one link took 350 and 1421 MB, and 7.5 and 32 s. Equal iterations need one turn.
+static bool afford(const struct weft_snapshot *snapshot,
+                   const struct weft_interleave_options *options,
+                   struct weft_request_environment *environment)
+{
+    struct weft_arena scratch = environment->base.scratch;
+    uint32_t *users = WEFT_NEW(&scratch, uint32_t, snapshot->link_count);
+    uint32_t most = 0;
+    bool equal = true;
+    for (uint32_t j = 0; j < snapshot->job_count; j++) {
+        const struct weft_sharing_job *job = &snapshot->jobs[j];
+        equal = equal && job->demand.iteration_ps == snapshot->jobs[0].demand.iteration_ps;
+        for (uint32_t i = 0; i < job->link_count; i++) {
+            users[job->links[i]]++;
+            most = users[job->links[i]] > most ? users[job->links[i]] : most;
+        }
+    }
+    double degrees = options->precision_degrees > 0 ? options->precision_degrees : 5;
+    double turns = options->perimeter_limit > 0 ? options->perimeter_limit : 120;
+    double angles = fmin(360 / degrees * (equal ? 1 : turns),
+                         options->heuristic ? ANGLES_MAX_FAST : ANGLES_MAX);
+    const struct weft_request_cost cost = {
+        .things = "loads of jobs on one link",
+        .count = most * angles,
+        .per_s = 5.5e6,
+        .bytes = most * angles * 8.2,
+        .remedy = "take fewer jobs, or a smaller {perimeter}",
+    };
+    return weft_request_afford(&cost, environment);
+}
+
 bool weft_request_interleave(struct weft_interleave_result *result,
                              const struct weft_interleave_request *request,
                              struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
     struct weft_job_set set;
-    if (!load(&set, request, base)) {
+    if (!load(&set, request, base) || !afford(&set.snapshot, &request->options, environment)) {
         return false;
     }
     struct weft_interleave_result found = {.snapshot = set.snapshot};

@@ -263,6 +263,40 @@ static bool refuse_unused(const struct work *work)
            weft_refuse_stated(of_ranks, error, "are ranked to interleave; write {interleave}, too");
 }
 
+// Whether memory for all jobs is there, 14.8 kB each (100,000 took 1.48 GB), and, where packets are
+// played, whether that can end: every job that shares links is played with them anew whenever one
+// begins or ends, which is counted once for each job here.
+static bool afford(const struct work *work, const struct weft_scheduler_options *options)
+{
+    const struct weft_job_trace *trace = &work->result.full;
+    double warm_up = options->warm_up > 0 ? options->warm_up : 10;
+    double iterations = warm_up + (options->window > 0 ? options->window : 40);
+    double bytes = 0;
+    for (uint32_t j = 0; j < trace->job_count; j++) {
+        const struct weft_job_class *class = &trace->classes[trace->jobs[j].class_id];
+        bool comes = options->until_ps == 0 || trace->jobs[j].arrival_ps < options->until_ps;
+        for (uint32_t p = 0; comes && p < class->demand.phase_count; p++) {
+            const struct weft_demand_phase *phase = &class->demand.phases[p];
+            bytes += class->server_count * phase->rate_Bps * weft_seconds(phase->duration_ps);
+        }
+    }
+    const struct weft_request_cost records = {
+        .things = "jobs",
+        .count = trace->job_count,
+        .bytes = trace->job_count * 14.8e3,
+        .remedy = "take fewer jobs",
+    };
+    const struct weft_request_cost packets = {
+        .things = "packets, if each job is played once",
+        .count = iterations * bytes / (options->sim.packet_bytes - options->sim.header_bytes),
+        .per_s = weft_request_packets_per_s(trace->cluster.server_count),
+        .remedy = "take a smaller {window}, fewer jobs or {engine=flow}",
+    };
+    return weft_request_afford(&records, work->environment) &&
+           (options->engine != WEFT_STEADY_PACKET ||
+            weft_request_afford(&packets, work->environment));
+}
+
 bool weft_request_schedule(struct weft_schedule_result *result,
                            const struct weft_schedule_request *request,
                            struct weft_request_environment *environment)
@@ -278,6 +312,9 @@ bool weft_request_schedule(struct weft_schedule_result *result,
     options.sim.seed = base->seed;
     options.stop = base->stop;
     options.tally = &environment->progress.tally;
+    if (!afford(&work, &options)) {
+        return false;
+    }
     weft_request_step_begin(environment, "scheduling", "jobs");
     bool fine = weft_scheduler_run(
         &work.result.timetable, &work.result.full,

@@ -55,4 +55,28 @@ try weft simulate allreduce:100GB $tiny
 try weft simulate permutation:100GB:1 $tiny --yes
 try weft simulate $EXAMPLES/jobs/resnet50_16.fbuf --fabric ring --degree 2 --rate 1Gbps \
     --engine packet --mtu 65 --header 64 --iterations 1000
+
+# Nor does a file of some lines, or of some megabytes, take all memory.
+wide='--degree 8 --rate 100Gbps'
+printf 'Nodes 60000\nConnections 1\n0->1 start 0 size 1000000\n' > wide.cm
+try weft traffic wide.cm
+try weft plan wide.cm $wide
+try weft compare wide.cm $wide
+awk 'BEGIN {
+    printf "{\"links\":[{\"name\":\"l\",\"capacity_Bps\":1e9}],\"jobs\":["
+    for (i = 0; i < 130000; i++) {
+        printf "%s{\"name\":\"j%d\",\"iteration_s\":%g,", i ? "," : "", i, 0.1 + i % 97 / 1e3
+        printf "\"links\":[\"l\"],\"phases\":[{\"start_s\":0,\"duration_s\":0.05,\"rate_Bps\":1}]}"
+    }
+    print "]}"
+}' > link.json
+try weft interleave link.json
+rm link.json
+sed 's/^poisson:.*/poisson: {count: 1000000, jobs_per_hour: 200000, seed: 1}/' \
+    $EXAMPLES/traces/day.yaml > jobs.yaml
+try weft schedule jobs.yaml
+try weft schedule $EXAMPLES/traces/day.yaml --engine packet
+try weft collective best --ranks 1024 --rate 400Gbps --latency 1us --engine packet
+try weft collective synthesize allreduce --fabric leaf-spine --servers 1000 --rate 400Gbps \
+    --size 100MB --tries 100
 ls

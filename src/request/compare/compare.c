@@ -20,7 +20,9 @@ bool weft_request_compare(struct weft_compare_result *result,
     const struct weft_request_cluster_need need = {.server_count = graph->server_count,
                                                    .shard = true};
     struct weft_compare_result found = {.row_count = 0};
-    if (!weft_request_cluster(&found.cluster, &request->hardware, &need, environment)) {
+    if (!weft_request_cluster(&found.cluster, &request->hardware, &need, environment) ||
+        !weft_request_afford_pairs(graph->server_count, WEFT_REQUEST_PLAN_PAIR_BYTES,
+                                   environment)) {
         return false;
     }
     weft_request_step_begin(environment, "comparing", "fabrics");

@@ -180,7 +180,9 @@ static bool plan_taskgraph(struct weft_plan_result *result, const struct weft_pl
     const struct weft_taskgraph *graph = &job.fbuf.graph;
     const struct weft_request_cluster_need need = {
         .server_count = graph->server_count, .shard = true, .one_path = in_packets(request)};
-    if (!weft_request_cluster(&cluster, &request->hardware, &need, environment)) {
+    if (!weft_request_cluster(&cluster, &request->hardware, &need, environment) ||
+        !weft_request_afford_pairs(graph->server_count, WEFT_REQUEST_PLAN_PAIR_BYTES,
+                                   environment)) {
         return false;
     }
     const struct weft_plan_options options = {
