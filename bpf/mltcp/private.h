@@ -33,8 +33,8 @@ bool cc_write_line(const char *path, const char *text);
 
 // Gives what `fd` refers to the name `as` in the folder of `name`. Fails with IO.
 bool cc_pin(int fd, const char *name, const char *as, struct weft_error *error) WEFT_MUST_USE;
-// One run at a time changes what is there: the lock, or -1 with an error. A load takes
-// 0.2 s; whoever holds the lock for CC_LOCK_MS hangs.
+// One run at a time changes what is there: the lock, or -1 with an error. A load takes 0.2 s;
+// whoever holds the lock for CC_LOCK_MS hangs.
 enum { CC_LOCK_MS = 10000 };
 int cc_lock(uint32_t within_ms, struct weft_error *error) WEFT_MUST_USE;
 void cc_unlock(int lock);

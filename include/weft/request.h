@@ -107,17 +107,17 @@ struct weft_request_cost {
 // Fails with UNSUPPORTED where that is too much, unless goes_on.
 bool weft_request_afford(const struct weft_request_cost *cost,
                          struct weft_request_environment *environment) WEFT_MUST_USE;
-// Packets that the packet engine plays in a second, fewer on larger fabrics: permutations under
-// DCTCP took 7.4, 2.8 and 1.0 million of 4160 bytes on leaf-spines of 16, 128 and 1024
-// servers, 2.3, 1.9 and 0.6 on fat-trees, a half to three quarters of that of 1500 bytes on the
-// larger ones.
-double weft_request_packets_per_s(uint32_t server_count);
 // The same of matrices that have a row and a column for each server of a job.
 bool weft_request_afford_pairs(uint32_t server_count, double pair_bytes,
                                struct weft_request_environment *environment) WEFT_MUST_USE;
 // Such matrices of a plan and of a comparison before any search: rings of 5000 and 10,000 servers
 // took 600 and 2380 MB; searches take up to twice that.
 #define WEFT_REQUEST_PLAN_PAIR_BYTES 24.0
+// Packets that the packet engine plays in a second, fewer on larger fabrics: permutations under
+// DCTCP took 7.4, 2.8 and 1.0 million of 4160 bytes on leaf-spines of 16, 128 and 1024
+// servers, 2.3, 1.9 and 0.6 on fat-trees, a half to three quarters of that of 1500 bytes on the
+// larger ones.
+double weft_request_packets_per_s(uint32_t server_count);
 
 // ---- clusters ----
 
