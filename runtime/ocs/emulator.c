@@ -89,34 +89,45 @@ static void serve_circuits(struct weft_ocs_emulation *self, struct weft_http_ans
     refuse(answer, 405, "operation-not-supported", "GET, PUT, POST or DELETE pair=N", arena);
 }
 
-// One whole request: the fault that was asked for, or which resource.
-static void serve(void *context, struct weft_http_answer *answer, const struct weft_http_call *call,
-                  struct weft_arena scratch)
+// Which resource.
+static void serve_resource(struct weft_ocs_emulation *self, struct weft_http_answer *answer,
+                           const struct weft_http_call *call, struct weft_arena *arena)
 {
-    struct weft_ocs_emulation *self = context;
     static const char circuits[] = WEFT_YANG_ROOT "cross-connects";
     uint32_t n = self->twin.port_count;
-    self->request_count++;
-    if (self->options->fail_at == self->request_count) {
-        refuse(answer, self->options->fail_status, "operation-failed", "out of order", &scratch);
-        return;
-    }
     if (strncmp(call->path, circuits, sizeof circuits - 1) == 0) {
-        serve_circuits(self, answer, call, call->path + sizeof circuits - 1, &scratch);
+        serve_circuits(self, answer, call, call->path + sizeof circuits - 1, arena);
         return;
     }
     bool gets = strcmp(call->method, "GET") == 0;
     if (gets && strcmp(call->path, WEFT_YANG_ROOT "opm-power") == 0) {
-        uint32_t *outputs = WEFT_NEW(&scratch, uint32_t, n);
+        uint32_t *outputs = WEFT_NEW(arena, uint32_t, n);
         weft_ocs_emulation_read(self, outputs);
-        *answer = (struct weft_http_answer){200, weft_yang_write_power(outputs, n, &scratch), 0};
+        *answer = (struct weft_http_answer){200, weft_yang_write_power(outputs, n, arena), 0};
         return;
     }
     if (gets && strcmp(call->path, WEFT_YANG_ROOT "port-config") == 0) {
-        *answer = (struct weft_http_answer){200, weft_yang_write_ports(n, &scratch), 0};
+        *answer = (struct weft_http_answer){200, weft_yang_write_ports(n, arena), 0};
         return;
     }
-    refuse(answer, 404, "invalid-value", "no such resource", &scratch);
+    refuse(answer, 404, "invalid-value", "no such resource", arena);
+}
+
+// One whole request, or the fault that was asked for.
+static void serve(void *context, struct weft_http_answer *answer, const struct weft_http_call *call,
+                  struct weft_arena scratch)
+{
+    struct weft_ocs_emulation *self = context;
+    self->request_count++;
+    bool fails = self->options->fail_at == self->request_count;
+    if (fails && self->options->fail_status != 0) {
+        refuse(answer, self->options->fail_status, "operation-failed", "out of order", &scratch);
+        return;
+    }
+    serve_resource(self, answer, call, &scratch);
+    if (fails) {
+        *answer = (struct weft_http_answer){0};
+    }
 }
 
 // ---- the switch ----

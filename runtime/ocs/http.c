@@ -7,6 +7,7 @@
 
 #include "http.h"
 #include "libraries.h"
+#include "runtime/clock.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,7 +18,13 @@ const struct weft_module weft_http_module = {
     .remedy = "it speaks to switches over HTTP: install Weft and the packages it needs anew",
 };
 
-enum { HEAD_BYTES_MAX = 64 << 10 };
+enum {
+    HEAD_BYTES_MAX = 64 << 10,
+    // A server that is short of connections ends the oldest one of those whose request it does not
+    // have yet, which can be ours.
+    ASKS_MAX = 4,
+    PAUSE_MS = 20, // before the first repetition, twice as long before each other
+};
 
 struct sink {
     char *data; // WEFT_HTTP_BYTES_MAX + 1
@@ -201,6 +208,29 @@ static struct curl_slist *list_headers(const struct weft_http_libraries *librari
     return headers;
 }
 
+// Asks until there is a byte of an answer or something else than the end of the connection,
+// ASKS_MAX times at most and in the one deadline.
+static CURLcode ask(const struct exchange *self)
+{
+    const struct weft_http_libraries *libraries = self->libraries;
+    uint64_t ends_ns = lab_now_ns() + self->request->deadline_ms * 1000000ull;
+    for (uint32_t i = 1;; i++) {
+        CURLcode code = libraries->curl.easy_perform(self->handle);
+        bool broke_off = code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
+                         code == CURLE_SEND_ERROR || code == CURLE_SSL_CONNECT_ERROR;
+        uint64_t next_ns = lab_now_ns() + ((uint64_t)PAUSE_MS << (i - 1)) * 1000000;
+        if (!broke_off || self->sink.bytes + self->sink.head_bytes > 0 || i == ASKS_MAX ||
+            next_ns + 1000000 > ends_ns) {
+            return code;
+        }
+        lab_sleep_until(next_ns);
+        long left_ms = (long)((ends_ns - next_ns) / 1000000);
+        if (libraries->curl.easy_setopt(self->handle, CURLOPT_TIMEOUT_MS, left_ms) != CURLE_OK) {
+            return code;
+        }
+    }
+}
+
 // Sets what is asked for, asks, and takes the answer's status.
 static bool perform(struct exchange *self, long *status, struct weft_error *error)
 {
@@ -210,7 +240,7 @@ static bool perform(struct exchange *self, long *status, struct weft_error *erro
         return weft_fail(error, WEFT_IO, "libcurl (%s) cannot do what Weft asks of it",
                          libraries->curl.version());
     }
-    CURLcode code = libraries->curl.easy_perform(self->handle);
+    CURLcode code = ask(self);
     return (code == CURLE_OK && libraries->curl.easy_getinfo(self->handle, CURLINFO_RESPONSE_CODE,
                                                              status) == CURLE_OK) ||
            tell_failure(code, self, error);

@@ -8,16 +8,17 @@
 // What a device may do to its caller is bounded: an answer has a size and the whole exchange, name
 // resolution and handshakes included, has a deadline. Redirections are not followed and proxies of
 // the environment are not used, because both would carry the credentials elsewhere. Every exchange
-// has a connection of its own, so that a change is never sent twice.
+// has a connection of its own. One that ends before any byte of an answer is asked for again, up to
+// three times, as RFC 9110 (9.2.2) permits for methods that are idempotent: GET and PUT, no others.
 
 #include "weft/base.h"
 
 #define WEFT_HTTP_BYTES_MAX (4u << 20)
 
 struct weft_http_request {
-    const char *url; // http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH
-    const char *method;
-    const char *user; // NULL = no authentication
+    const char *url;    // http://HOST[:PORT]/PATH or https://HOST[:PORT]/PATH
+    const char *method; // GET or PUT
+    const char *user;   // NULL = no authentication
     const char *password;
     const char *media_type; // of body and answer
     const char *body;       // NULL = none

@@ -147,8 +147,8 @@ struct weft_ocs_emulator {
     const char *certificate; // HTTPS by this certificate and key (PEM, as text); NULL = HTTP
     const char *key;
     uint32_t deadline_ms; // of a request, until its answer was read; 0 = 5 s
-    // A fault, for tests: the fail_at-th request (from 1) gets this status, or no answer where it
-    // is 0; fail_at 0 = none.
+    // A fault, for tests: the fail_at-th request (from 1) gets this status, or where it is 0 is
+    // done without an answer; fail_at 0 = none.
     uint32_t fail_at;
     uint32_t fail_status;
 };

@@ -27,6 +27,8 @@ enum {
     SLOTS = WEFT_HTTP_CONNECTIONS_MAX + 2 * ACCEPTS_A_TURN,
     POOL_BYTES = 32 << 10, // for a request's head
     TOO_LARGE = 413,
+    // What a handshake of TLS, several turns of both ends, has at least at a cap.
+    HANDSHAKE_MS = 50,
 };
 
 // A connection.
@@ -58,8 +60,9 @@ struct weft_http_server {
     const struct weft_http_service *service;
     struct weft_arena arena; // each call begins anew in it
     struct MHD_Daemon *daemon;
-    int listener;     // -1 = none
-    uint64_t idle_ns; // what was asked for has happened by then
+    int listener;       // -1 = none
+    uint64_t idle_ns;   // what was asked for has happened by then
+    uint64_t accept_ns; // none is accepted until then
     struct slot slots[SLOTS];
 };
 
@@ -79,6 +82,19 @@ static void end(struct slot *slot)
     if (slot->wakes_ns != 0) {
         slot->wakes_ns = 0;
         slot->server->libraries->mhd.resume_connection(slot->connection);
+    }
+}
+
+// At a cap connections are accepted so slowly that each has the time of a handshake before it is
+// the oldest: without that, whoever connects often enough holds out all who need several turns.
+// Those of the last moment may come at once, as waits are no shorter than 1 ms.
+static void hold_off(struct weft_http_server *self)
+{
+    enum { MOMENT_MS = 5 };
+    if (self->service->certificate != NULL) {
+        uint64_t then = lab_now_ns() - MOMENT_MS * 1000000u;
+        self->accept_ns = (self->accept_ns > then ? self->accept_ns : then) +
+                          HANDSHAKE_MS * 1000000u / WEFT_HTTP_ADDRESS_MAX;
     }
 }
 
@@ -106,6 +122,7 @@ static bool make_room(struct weft_http_server *self, uint32_t address)
                                                         : 2;
     if (full < 2 && oldest[full] != NULL) {
         end(oldest[full]);
+        hold_off(self);
     }
     return full == 2 || oldest[full] != NULL;
 }
@@ -430,7 +447,7 @@ void weft_http_server_add(struct weft_http_server *self, int fd, uint32_t addres
 
 static void accept_some(struct weft_http_server *self)
 {
-    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+    for (int i = 0; i < ACCEPTS_A_TURN && self->accept_ns <= lab_now_ns(); i++) {
         struct sockaddr_in far = {0};
         socklen_t size = sizeof far;
         int fd =
@@ -448,6 +465,9 @@ static uint32_t keep_time(struct weft_http_server *self, uint32_t wait_ms)
 {
     uint64_t now = lab_now_ns();
     uint64_t next = now + (uint64_t)wait_ms * 1000000u;
+    if (self->accept_ns > now && self->accept_ns < next) {
+        next = self->accept_ns;
+    }
     for (uint32_t i = 0; i < SLOTS; i++) {
         struct slot *slot = &self->slots[i];
         if (slot->connection == NULL || slot->is_ending) {
@@ -481,7 +501,7 @@ bool weft_http_server_turn(struct weft_http_server *self, uint32_t wait_ms,
     }
     struct pollfd waiting[2] = {
         {.fd = info->epoll_fd, .events = POLLIN},
-        {.fd = self->listener, .events = POLLIN},
+        {.fd = self->accept_ns <= lab_now_ns() ? self->listener : -1, .events = POLLIN},
     };
     if (poll(waiting, 2, (int)left_ms) < 0 && errno != EINTR) {
         return weft_fail(error, WEFT_IO, "waiting for requests: %s", strerrordesc_np(errno));

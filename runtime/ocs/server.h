@@ -8,8 +8,9 @@
 // answer before it) to the last byte of its answer as read by the client, so that neither trickled
 // requests nor slow readers last. Connections have caps, in all and from one address; at a cap a
 // new connection takes the place of the oldest that has not shown the password, so that silent ones
-// hold nobody out. Bodies have a bound and are kept for the user alone. Wrong credentials are
-// compared in constant time, answered after a pause, and end the connection.
+// hold nobody out; with TLS no sooner than a handshake takes, so that nor do many new ones. Bodies
+// have a bound and are kept for the user alone. Wrong credentials are compared in constant time,
+// answered after a pause, and end the connection.
 //
 // Nothing waits: all connections are served by turns of the caller's thread.
 

@@ -18,7 +18,8 @@
 
 enum { TIMEOUT_MS = 2000, PORTS_MAX = 64 };
 
-// The switch: one answer a connection, then the end.
+// The switch: one answer a connection, then the end. Behind the last one it says that it is out of
+// order, as the client waits between the times that it asks for nothing.
 struct liar {
     int listener;
     const uint8_t *data;
@@ -40,7 +41,11 @@ static void *lie(void *context)
         const uint8_t *mark =
             at < liar->size ? memchr(liar->data + at, 0xff, liar->size - at) : NULL;
         size_t end = mark != NULL ? (size_t)(mark - liar->data) : liar->size;
+        static const char out_of_order[] = "HTTP/1.1 500 x\r\n\r\n";
         ssize_t got = recv(fd, asked, sizeof asked, 0);
+        if (at == liar->size) {
+            send(fd, out_of_order, sizeof out_of_order - 1, MSG_NOSIGNAL);
+        }
         for (ssize_t put = 1; got > 0 && at < end && put > 0; at += put > 0 ? (size_t)put : 0) {
             put = send(fd, liar->data + at, end - at, MSG_NOSIGNAL);
         }

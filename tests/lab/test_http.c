@@ -37,6 +37,8 @@ struct liar {
     bool slow;   // a byte every 50 ms
     bool secure; // asked by HTTPS
     bool holds;  // the connection open until the asker ends it
+    bool resets; // the connection in the end
+    int ends;    // so many connections first, without a byte of an answer
 };
 
 static void *lie(void *context)
@@ -49,6 +51,15 @@ static void *lie(void *context)
     }
     int fd = accept(liar->listener, NULL, NULL);
     char data[4096];
+    for (int i = 0; i < liar->ends; i++) {
+        // With what was sent unread, every other end is a reset.
+        if (i % 2 == 0) {
+            recv(fd, data, sizeof data, 0);
+        }
+        close(fd);
+        fd = accept(liar->listener, NULL, NULL);
+    }
+    shutdown(liar->listener, SHUT_RDWR); // whoever comes now is refused
     ssize_t got = recv(fd, data, sizeof data, 0);
     bool there = got >= 0;
     size_t length = strlen(liar->reply);
@@ -65,6 +76,11 @@ static void *lie(void *context)
         left -= there ? (size_t)got : 0;
     }
     while (liar->holds && recv(fd, data, sizeof data, 0) > 0) {
+    }
+    // With this, close() resets; what was sent before can be read all the same.
+    const struct linger at_once = {.l_onoff = 1};
+    if (liar->resets) {
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     }
     close(fd);
     return NULL;
@@ -94,6 +110,7 @@ static bool ask_liar(struct liar *liar, struct weft_http_reply *got, uint32_t de
         .url = url, .method = "GET", .media_type = "text/plain", .deadline_ms = deadline_ms};
     struct weft_arena kept = arena;
     bool fine = weft_http_ask(got, &request, &kept, error);
+    shutdown(liar->listener, SHUT_RDWR); // nobody comes any more
     pthread_join(thread, NULL);
     close(liar->listener);
     return fine;
@@ -136,6 +153,31 @@ static void replies_of_all_kinds_are_read_or_refused(void **state)
             assert_string_equal(reply.body, cases[i].body);
         }
     }
+}
+
+// A switch that has too many connections ends some before it has read their requests. Mutation:
+// with one try fewer, or none, the first case fails; without the look at what came, the answer of
+// the second one, which broke off, would be asked for again.
+static void what_ended_before_an_answer_is_asked_again(void **state)
+{
+    (void)state;
+    struct weft_http_reply reply = {0};
+    struct weft_error error = {0};
+    struct liar patient = {.reply = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", .ends = 3};
+    must(ask_liar(&patient, &reply, 2000, &error), &error);
+    assert_string_equal(reply.body, "abc");
+    struct liar halfway = {.reply = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n", .resets = true};
+    assert_false(ask_liar(&halfway, &reply, 2000, &error));
+    assert_non_null(strstr(error.message, "broke off"));
+    // What is no TLS is asked for as often as a handshake that broke off, and told as that.
+    struct liar plain = {.reply = "SSH-2.0-OpenSSH\r\n", .ends = 3, .secure = true};
+    assert_false(ask_liar(&plain, &reply, 2000, &error));
+    assert_non_null(strstr(error.message, "no TLS there"));
+    // Not beyond the deadline.
+    struct liar tiring = {.reply = "HTTP/1.1 200 OK\r\n\r\n", .ends = 3};
+    double begun_s = clock_s();
+    assert_false(ask_liar(&tiring, &reply, 50, &error));
+    assert_true(clock_s() - begun_s < 0.05);
 }
 
 // Neither size nor patience is without end. Mutation: without the bound in collect() the large
@@ -264,6 +306,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replies_of_all_kinds_are_read_or_refused),
+        cmocka_unit_test(what_ended_before_an_answer_is_asked_again),
         cmocka_unit_test(answers_without_end_are_ended),
         cmocka_unit_test(what_a_switch_says_is_quoted_in_part),
         cmocka_unit_test(a_silent_name_server_holds_nothing_up),
