@@ -71,14 +71,21 @@ struct weft_job_set {
     const struct weft_job_play *plays; // per job; NULL (for the writer) = nothing stated
 };
 
+// Angles of a circle at most, with a proof and without; and what is taken where an option is 0: a
+// precision, which is Cassini's (NSDI 2024, section 3), and iterations of the shortest job on a
+// circle. All but the precision trade it against time, not measured.
+enum { WEFT_ANGLES_MAX = 32768, WEFT_ANGLES_MAX_FAST = 8192 };
+enum { WEFT_PRECISION_DEGREES = 5, WEFT_PERIMETER_LIMIT = 120 };
+
 struct weft_interleave_options {
     // Rotations are multiples of an angle, at most this much of the circle of the shortest
-    // iteration that a link sees (so never more of the unified circle); 0 = 5.
+    // iteration that a link sees (so never more of the unified circle); 0 =
+    // WEFT_PRECISION_DEGREES.
     double precision_degrees;
     // Iteration times are rounded to multiples of this before their least common multiple is taken;
     // 0 = as little as keeps the circle within perimeter_limit iterations of its shortest job.
     uint64_t quantum_ps;
-    uint32_t perimeter_limit; // 0 = 120
+    uint32_t perimeter_limit; // 0 = WEFT_PERIMETER_LIMIT
     bool heuristic;           // no proof: for many jobs in little time
     uint64_t work_limit;      // cells of circles looked at, about 1e9 a second; 0 = 5e8. Then the
                               // best so far, with the bound that is proved

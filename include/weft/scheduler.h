@@ -159,13 +159,16 @@ enum weft_steady_engine {
     WEFT_STEADY_PACKET, // the packet engine does, and counts marks; DCTCP, one connection a path
 };
 
+enum { WEFT_SCHEDULER_WARM_UP = 10, WEFT_SCHEDULER_WINDOW = 40 };
+
 struct weft_scheduler_options {
     enum weft_policy policy;
     bool interleave;     // rank candidate placements by compatibility, apply time-shifts
     uint32_t candidates; // 0 = 10
     enum weft_steady_engine engine;
-    uint32_t window;   // iterations of the longest job that a steady state is measured over; 0 = 40
-    uint32_t warm_up;  // before them; 0 = 10
+    uint32_t window;   // iterations of the longest job that a steady state is measured over; 0 =
+                       // WEFT_SCHEDULER_WINDOW
+    uint32_t warm_up;  // before them; 0 = WEFT_SCHEDULER_WARM_UP
     uint64_t until_ps; // what is not done by then is cut off there, later jobs do not count; 0 = to
                        // the end of all
     bool snapshot;     // keep what those that run then ask of the links that they could fill

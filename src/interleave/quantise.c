@@ -10,15 +10,9 @@
 
 #include <math.h>
 
-// The precision of 5 degrees is Cassini's (NSDI 2024, section 3). The others bound the search and
-// trade precision against time, not measured: angles of a circle, divisors of the shortest
-// iteration that are tried, and iterations of the shortest job on a circle.
-#define ANGLES_MAX 32768u
-#define ANGLES_MAX_FAST 8192u // where no proof is asked for
+// Divisors of the shortest iteration that are tried; bounds the search, not measured.
 #define QUANTA_MAX 240u
 #define PERIOD_ERROR_EQUAL 1e-12
-#define PRECISION_DEGREES 5.0
-#define PERIMETER_LIMIT 120u
 
 struct fit {
     const struct periods *periods;
@@ -154,14 +148,14 @@ bool interleave_quantise(uint32_t *angles, double *period_error_ratio,
                          struct weft_error *error)
 {
     double degrees =
-        options->precision_degrees > 0 ? options->precision_degrees : PRECISION_DEGREES;
+        options->precision_degrees > 0 ? options->precision_degrees : WEFT_PRECISION_DEGREES;
     struct fit fit = {
         .periods = periods,
         .multiples = WEFT_NEW(&scratch, uint64_t, periods->job_count),
         .perimeter_limit =
-            options->perimeter_limit > 0 ? options->perimeter_limit : PERIMETER_LIMIT,
-        .angles_min = (uint32_t)fmin(ANGLES_MAX, ceil(360 / degrees - 1e-9)),
-        .angles_max = options->heuristic ? ANGLES_MAX_FAST : ANGLES_MAX,
+            options->perimeter_limit > 0 ? options->perimeter_limit : WEFT_PERIMETER_LIMIT,
+        .angles_min = (uint32_t)fmin(WEFT_ANGLES_MAX, ceil(360 / degrees - 1e-9)),
+        .angles_max = options->heuristic ? WEFT_ANGLES_MAX_FAST : WEFT_ANGLES_MAX,
     };
     const uint64_t limit = fit.perimeter_limit;
     double quantum_ps = quantum_of(&fit, options);

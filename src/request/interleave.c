@@ -8,10 +8,6 @@
 
 #include <math.h>
 
-// Angles of a circle at most, with a proof and without (src/interleave/quantise.c).
-#define ANGLES_MAX 32768.0
-#define ANGLES_MAX_FAST 8192.0
-
 // The snapshot, or several as one.
 static bool load(struct weft_job_set *set, const struct weft_interleave_request *request,
                  const struct weft_environment *environment)
@@ -49,10 +45,11 @@ static bool afford(const struct weft_snapshot *snapshot,
             most = users[job->links[i]] > most ? users[job->links[i]] : most;
         }
     }
-    double degrees = options->precision_degrees > 0 ? options->precision_degrees : 5;
-    double turns = options->perimeter_limit > 0 ? options->perimeter_limit : 120;
+    double degrees =
+        options->precision_degrees > 0 ? options->precision_degrees : WEFT_PRECISION_DEGREES;
+    double turns = options->perimeter_limit > 0 ? options->perimeter_limit : WEFT_PERIMETER_LIMIT;
     double angles = fmin(360 / degrees * (equal ? 1 : turns),
-                         options->heuristic ? ANGLES_MAX_FAST : ANGLES_MAX);
+                         options->heuristic ? WEFT_ANGLES_MAX_FAST : WEFT_ANGLES_MAX);
     const struct weft_request_cost cost = {
         .things = "loads of jobs on one link",
         .count = most * angles,

@@ -269,8 +269,8 @@ static bool refuse_unused(const struct work *work)
 static bool afford(const struct work *work, const struct weft_scheduler_options *options)
 {
     const struct weft_job_trace *trace = &work->result.full;
-    double warm_up = options->warm_up > 0 ? options->warm_up : 10;
-    double iterations = warm_up + (options->window > 0 ? options->window : 40);
+    double iterations = (options->warm_up > 0 ? options->warm_up : WEFT_SCHEDULER_WARM_UP) +
+                        (options->window > 0 ? options->window : WEFT_SCHEDULER_WINDOW);
     double bytes = 0;
     for (uint32_t j = 0; j < trace->job_count; j++) {
         const struct weft_job_class *class = &trace->classes[trace->jobs[j].class_id];

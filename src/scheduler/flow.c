@@ -166,8 +166,7 @@ static bool prepare(struct flow_run *run, struct sched *sched, struct weft_arena
         .options = sched->options->sim,
     };
     const struct weft_scheduler_options *options = sched->options;
-    uint32_t iterations = (options->warm_up == 0 ? 10 : options->warm_up) +
-                          (options->window == 0 ? 40 : options->window);
+    uint32_t iterations = options->warm_up + options->window;
     double longest_ps = 0;
     for (uint32_t i = 0; i < run->count; i++) {
         longest_ps = fmax(longest_ps, sched->jobs[sched->running.jobs[i]].place.alone_ps);
@@ -209,8 +208,8 @@ static bool prepare(struct flow_run *run, struct sched *sched, struct weft_arena
 static void measure_window(double *from_ps, double *until_ps, const struct flow_run *run,
                            const struct weft_scheduler_options *options)
 {
-    double warm = options->warm_up == 0 ? 10 : options->warm_up;
-    double iterations = warm + (options->window == 0 ? 40 : options->window);
+    double warm = options->warm_up;
+    double iterations = warm + options->window;
     *until_ps = (double)INFINITY;
     for (uint32_t i = 0; i < run->count; i++) {
         uint32_t last = run->timings[i].iterations - 1;

@@ -63,8 +63,8 @@ static struct outcome play_mode(const struct sched *sched, const struct sched_co
                 .jobs = WEFT_NEW(arena, struct steady_job, component->job_count),
                 .link_count = component->link_count,
                 .links = component->links,
-                .warm_up = options->warm_up == 0 ? 10 : options->warm_up,
-                .window = options->window == 0 ? 40 : options->window,
+                .warm_up = options->warm_up,
+                .window = options->window,
                 .packet_bytes =
                     options->sim.packet_bytes > 0 ? options->sim.packet_bytes : PACKET_BYTES,
                 .mark_bytes = (double)packet->mark_bytes,

@@ -263,6 +263,8 @@ bool weft_scheduler_run(struct weft_timetable *schedule, const struct weft_job_t
     weft_job_trace_expand(full, trace, arena, scratch);
     struct weft_scheduler_options *filled = WEFT_NEW(arena, struct weft_scheduler_options, 1);
     *filled = *options;
+    filled->window = options->window == 0 ? WEFT_SCHEDULER_WINDOW : options->window;
+    filled->warm_up = options->warm_up == 0 ? WEFT_SCHEDULER_WARM_UP : options->warm_up;
     filled->lease_ps = options->lease_ps == 0 ? LEASE_PS : options->lease_ps;
     struct sched sched = {
         .trace = full,
