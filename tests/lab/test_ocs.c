@@ -177,6 +177,20 @@ static void a_switch_and_the_twin_agree(void **state)
     finish(&device);
 }
 
+static const uint32_t wanted[4] = {3, 2, WEFT_NONE, 0};
+
+// Opens a switch whose at-th request fails and applies `wanted`. Requests of that: ports, read,
+// read, replace, read.
+static bool open_and_apply(struct far_switch *device, struct weft_ocs *far, uint32_t at,
+                           uint32_t status, struct weft_ocs_change *change,
+                           struct weft_error *error)
+{
+    start(device, 4, at, status);
+    const struct weft_ocs_access access = access_to(device);
+    return weft_ocs_open(far, &access, &arena, error) &&
+           weft_ocs_apply(change, far, wanted, scratch, error);
+}
+
 // What broke off is asked for again, a change too: it replaces all circuits, so that nothing
 // differs where the switch had made it already. Mutation: asked once, opening or applying fails.
 static void an_answer_that_broke_off_is_asked_for_again(void **state)
@@ -185,18 +199,13 @@ static void an_answer_that_broke_off_is_asked_for_again(void **state)
     struct weft_error error;
     struct weft_ocs far;
     struct far_switch device;
-    // Requests of opening and applying: ports, read, read, replace, read.
+    struct weft_ocs_change change;
     for (uint32_t at = 1; at <= 5; at++) {
-        start(&device, 4, at, 0);
-        const struct weft_ocs_access access = access_to(&device);
-        const uint32_t outputs[4] = {3, 2, WEFT_NONE, 0};
         uint32_t seen[4];
-        struct weft_ocs_change change;
-        must(weft_ocs_open(&far, &access, &arena, &error), &error);
-        must(weft_ocs_apply(&change, &far, outputs, scratch, &error), &error);
+        must(open_and_apply(&device, &far, at, 0, &change, &error), &error);
         must(weft_ocs_read(seen, &far, &error), &error);
         assert_int_equal(change.changed, 3);
-        assert_memory_equal(seen, outputs, sizeof seen);
+        assert_memory_equal(seen, wanted, sizeof seen);
         finish(&device);
     }
 }
@@ -207,15 +216,9 @@ static void a_switch_out_of_order_is_told_in_one_line(void **state)
     struct weft_error error;
     struct weft_ocs far;
     struct far_switch device;
-    // Requests of opening and applying: ports, read, read, replace, read.
+    struct weft_ocs_change change;
     for (uint32_t at = 1; at <= 5; at++) {
-        start(&device, 4, at, 500);
-        const struct weft_ocs_access access = access_to(&device);
-        const uint32_t outputs[4] = {3, 2, WEFT_NONE, 0};
-        struct weft_ocs_change change;
-        bool fine = weft_ocs_open(&far, &access, &arena, &error) &&
-                    weft_ocs_apply(&change, &far, outputs, scratch, &error);
-        assert_false(fine);
+        assert_false(open_and_apply(&device, &far, at, 500, &change, &error));
         assert_int_equal(error.code, WEFT_IO);
         assert_null(strchr(error.message, '\n'));
         finish(&device);
