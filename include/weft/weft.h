@@ -5,6 +5,7 @@
 // All of Weft's library, for programs that use several rooms of it. examples/library shows one.
 
 #include "weft/base.h"
+#include "weft/circuit.h"
 #include "weft/cluster.h"
 #include "weft/collective.h"
 #include "weft/fabric.h"

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CIRCUIT_H
+#define WEFT_CIRCUIT_H
+
+// Circuits of optical switches: how many each pair gets, on which switch or wavelength, and when.
+//
+//   demands + ports ──► [circuit] ──► circuits ──► permutations of switches, wavelengths of rings
+//
+// A circuit joins an input port to an output port of one switch. A matrix of circuits is n * n,
+// row = sender, and counts parallel circuits. Times are in units of the demand: what a circuit
+// carries in one unit of time is 1. docs/circuits.md has methods, proofs and limits.
+
+#include "weft/base.h"
+
+WEFT_API_BEGIN
+
+// ---- static circuits ----
+
+// The largest smallest share of a demand: circuits[n*n] maximize ratio = min circuits / demand over
+// the pairs that ask for anything, each row and column with at most port_count. Exact: a row alone
+// reaches its largest ratio by giving each port to the pair with the least (as Adams apportions
+// seats), the least over rows and columns is a bound, and the least circuits that reach it fit all
+// of them. Ports that are left over go one by one to the pair with the least circuits for its
+// demand that has a port free at both ends. The diagonal of the demand (n*n, finite, >= 0) is not
+// looked at. Fails with INFEASIBLE where a node asks for more peers than it has ports, and with
+// INPUT where nobody asks for anything. O(n^2 + n ports^2).
+bool weft_circuit_maxmin(uint32_t *circuits, double *ratio, const double *demand,
+                         uint32_t node_count, uint32_t port_count, struct weft_arena scratch,
+                         struct weft_error *error) WEFT_MUST_USE;
+
+// Divides circuits among port_count switches, each of which has one port of every node:
+// permutations[s*n + i] is the node that switch s joins i to, i itself where the port is idle.
+// Ports that are left are joined to any that are left; those joined to their own node are idle, and
+// the others are added to circuits. Rows and columns have at most port_count (asserted), so
+// that this many switches suffice (Koenig, Math. Ann. 77, 1916). O(n ports (n + ports)).
+void weft_circuit_decompose(uint32_t *permutations, uint32_t *circuits, uint32_t node_count,
+                            uint32_t port_count, struct weft_arena scratch);
+
+// ---- wavelengths of a ring ----
+
+// A circuit on a ring of nodes: from node `start` over `hops` segments clockwise, segment s between
+// nodes s and s + 1. It keeps one wavelength all the way, so that arcs of one wavelength share no
+// segment: a coloring of circular arcs, NP-hard (Garey et al., "The complexity of coloring circular
+// arcs and chords", 1980).
+struct weft_ring_arc {
+    uint32_t start; // < ring
+    uint32_t hops;  // 1 to ring - 1
+};
+
+struct weft_ring_options {
+    // Arcs may go the other way, on a second fiber of as many wavelengths.
+    bool both_ways;
+    uint64_t move_limit; // of the search that gives one wavelength up; 0 = 2e5
+    uint64_t node_limit; // of the proof; 0 = 1e6
+    uint64_t seed;
+    weft_stop stop;
+};
+
+struct weft_ring_coloring {
+    uint32_t wavelengths; // of each fiber
+    uint32_t load;        // most arcs on one segment of a fiber
+    uint32_t bound;       // no coloring has fewer, nor where arcs may turn any choice of ways
+    uint32_t *colors;     // per arc, below `wavelengths`
+    bool *turned;         // per arc: it goes counter-clockwise
+};
+
+// Colors arcs: the best of cuts and intervals, then wavelengths are given up one by one by tabu
+// search (Hertz and de Werra, Computing 39, 1987) until `bound` is reached or a search fails; where
+// arcs may turn, their way is part of the search. Small cases are then closed by branch and bound.
+// bound is the largest of the load (both ways: the cuts of two segments), a clique, and arcs of one
+// length or more over how many of them fit one wavelength. Deterministic for a seed. O(arcs^2)
+// memory in bits.
+void weft_circuit_color_ring(struct weft_ring_coloring *coloring, const struct weft_ring_arc *arcs,
+                             uint32_t arc_count, uint32_t ring,
+                             const struct weft_ring_options *options, struct weft_arena *arena,
+                             struct weft_arena scratch);
+
+// ---- circuits beside packets ----
+
+struct weft_split_options {
+    uint32_t circuit_ports; // of a node, on one switch that joins any two
+    double packet_ports;    // of a node, in circuits' rate; 0 = none
+    uint64_t work_limit;    // rows and columns looked at; 0 = 20000
+    uint64_t seed;
+};
+struct weft_split_times {
+    double time;  // of demand for a port of rate one
+    double ideal; // of one switch that carries anything: the busiest row or column over all ports
+    double bound; // no circuits are quicker: what the worst row or column reaches alone
+};
+
+// Duplex circuits (symmetric, n*n, zero diagonal, rows sum to at most circuit_ports) that carry
+// bytes[n*n] soonest together with the packet fabric, pairs split over both. Local search with
+// restarts from the best; ends where `bound` is reached. The diagonal of `bytes` stays local.
+// Deterministic for a seed. O(work_limit n), memory O(n^2).
+void weft_circuit_split(uint32_t *circuits, struct weft_split_times *split, const double *bytes,
+                        uint32_t node_count, const struct weft_split_options *options,
+                        struct weft_arena scratch);
+
+// ---- circuits that change between the steps of a collective ----
+
+struct weft_step_costs {
+    uint32_t step_count;
+    uint32_t topology_count;
+    const double *costs; // of a step on a topology, row = step; INFINITY = it cannot
+    double change;       // between two topologies
+    uint32_t first;      // the topology that is wired before; WEFT_NONE = whatever is wanted
+};
+struct weft_step_plan {
+    double time;
+    uint32_t changes;     // the one before the first step included
+    uint32_t *topologies; // per step: what it runs over
+};
+
+// The least time of steps one after the other. Exact over these topologies, so never worse than
+// staying or than changing always. O(steps topologies).
+void weft_circuit_steps(struct weft_step_plan *plan, const struct weft_step_costs *costs,
+                        struct weft_arena *arena, struct weft_arena scratch);
+
+WEFT_API_END
+
+#endif

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// Circuits beside a packet fabric: which pairs get how many, so that the demand is carried soonest.
+//
+// In a time T a pair with c circuits has max(0, demand - c T) left, and a node's packets carry
+// packet_ports * T of what is left, each way. So for given circuits the time is the largest over
+// rows and columns of a piecewise linear equation in one unknown. Circuits are duplex: one serves
+// both ways of its pair, which makes the choice a b-matching with prices that depend on T.
+//
+// The search gives circuits where the last node to end gains most, and then exchanges them: the
+// last node takes a circuit from one of its pairs and its new peer, whose former peers are joined.
+// Where no exchange helps, some at random are made and the best is kept.
+
+#include "weft/circuit.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WORK_LIMIT 20000u
+#define KICK 3u
+
+struct split {
+    const struct weft_split_options *options;
+    uint32_t n;
+    const double *bytes;
+    const double *turned; // columns as rows
+    uint32_t *circuits;
+    uint32_t *free; // ports per node
+    double *time;   // per row, then per column
+    uint64_t work;  // equations solved
+    struct weft_rng rng;
+};
+
+// When a node's row (or column) has been carried: the largest root, from below, since leaving out
+// pairs that circuits alone carry can only raise it.
+static double solve(const double *bytes, const uint32_t *circuits, uint32_t n, uint32_t self,
+                    double packet_ports)
+{
+    double time = 0;
+    for (uint32_t round = 0; round <= n; round++) {
+        double left = 0;
+        double ports = packet_ports;
+        for (uint32_t j = 0; j < n; j++) {
+            if (j != self && bytes[j] > circuits[j] * time) {
+                left += bytes[j];
+                ports += circuits[j];
+            }
+        }
+        double next = left > 0 ? left / ports : 0;
+        if (!(next > time)) {
+            return time;
+        }
+        time = next;
+    }
+    return time;
+}
+
+// Without packet ports what has no circuit is never carried: solve() gives INFINITY then.
+static void refresh(struct split *self, uint32_t node)
+{
+    size_t row = (size_t)node * self->n;
+    self->time[node] =
+        solve(self->bytes + row, self->circuits + row, self->n, node, self->options->packet_ports);
+    self->time[self->n + node] =
+        solve(self->turned + row, self->circuits + row, self->n, node, self->options->packet_ports);
+    self->work += 2;
+}
+
+static double time_of(const struct split *self, uint32_t node)
+{
+    return fmax(self->time[node], self->time[self->n + node]);
+}
+
+// The node that ends last.
+static uint32_t last_node(const struct split *self)
+{
+    uint32_t last = 0;
+    for (uint32_t i = 1; i < self->n; i++) {
+        last = time_of(self, i) > time_of(self, last) ? i : last;
+    }
+    return last;
+}
+
+static void add(struct split *self, uint32_t i, uint32_t j, int by)
+{
+    self->circuits[(size_t)i * self->n + j] += (uint32_t)by;
+    self->circuits[(size_t)j * self->n + i] += (uint32_t)by;
+    self->free[i] -= (uint32_t)by;
+    self->free[j] -= (uint32_t)by;
+}
+
+// A circuit for i and j; out of i's to k and j's to l where their ports are taken (WEFT_NONE:
+// free), after which k and l may be joined.
+struct exchange {
+    uint32_t i, j, k, l;
+    bool joins;
+};
+
+static void make(struct split *self, const struct exchange *exchange, int by)
+{
+    add(self, exchange->i, exchange->j, by);
+    if (exchange->k != WEFT_NONE) {
+        add(self, exchange->i, exchange->k, -by);
+    }
+    if (exchange->l != WEFT_NONE) {
+        add(self, exchange->j, exchange->l, -by);
+    }
+    if (exchange->joins) {
+        add(self, exchange->k, exchange->l, by);
+    }
+}
+
+// The latest of those whom an exchange concerns, as it would be; INFINITY as soon as it is no
+// better than `most`.
+static double try(struct split *self, const struct exchange *exchange, double most)
+{
+    const uint32_t nodes[] = {exchange->i, exchange->j, exchange->k, exchange->l};
+    double latest = 0;
+    make(self, exchange, 1);
+    for (uint32_t v = 0; v < 4 && latest < most; v++) {
+        if (nodes[v] != WEFT_NONE) {
+            size_t row = (size_t)nodes[v] * self->n;
+            double packets = self->options->packet_ports;
+            latest = fmax(
+                latest, solve(self->bytes + row, self->circuits + row, self->n, nodes[v], packets));
+            latest = fmax(latest, solve(self->turned + row, self->circuits + row, self->n, nodes[v],
+                                        packets));
+            self->work += 2;
+        }
+    }
+    make(self, exchange, -1);
+    return latest < most ? latest : (double)INFINITY;
+}
+
+static bool has(const struct split *self, uint32_t i, uint32_t j)
+{
+    return i != j && self->circuits[(size_t)i * self->n + j] > 0;
+}
+
+// The next of node v's peers by a circuit from `from` on, none where v has a port free; n: no more.
+static uint32_t next_peer(const struct split *self, uint32_t v, uint32_t other, uint32_t from)
+{
+    if (self->free[v] > 0) {
+        return from == 0 ? WEFT_NONE : self->n;
+    }
+    while (from < self->n && (from == other || !has(self, v, from))) {
+        from++;
+    }
+    return from;
+}
+
+// The best exchange that gives `i` a circuit; false where none makes those whom it concerns end
+// before i does now.
+static bool find(struct split *self, uint32_t i, struct exchange *best)
+{
+    double most = time_of(self, i);
+    bool found = false;
+    for (uint32_t j = 0; j < self->n; j++) {
+        if (j == i ||
+            self->bytes[(size_t)i * self->n + j] + self->turned[(size_t)i * self->n + j] <= 0) {
+            continue;
+        }
+        for (uint32_t k = next_peer(self, i, j, 0); k != self->n;
+             k = next_peer(self, i, j, k + 1)) {
+            for (uint32_t l = next_peer(self, j, i, 0); l != self->n;
+                 l = next_peer(self, j, i, l + 1)) {
+                struct exchange exchange = {i, j, k, l, k != WEFT_NONE && l != WEFT_NONE && k != l};
+                double latest = try(self, &exchange, most);
+                if (latest < most) {
+                    most = latest;
+                    *best = exchange;
+                    found = true;
+                }
+                if (l == WEFT_NONE) {
+                    break;
+                }
+            }
+            if (k == WEFT_NONE) {
+                break;
+            }
+        }
+    }
+    return found;
+}
+
+static void take(struct split *self, const struct exchange *exchange)
+{
+    const uint32_t nodes[] = {exchange->i, exchange->j, exchange->k, exchange->l};
+    make(self, exchange, 1);
+    for (uint32_t v = 0; v < 4; v++) {
+        if (nodes[v] != WEFT_NONE) {
+            refresh(self, nodes[v]);
+        }
+    }
+}
+
+static void descend(struct split *self)
+{
+    struct exchange exchange;
+    while (find(self, last_node(self), &exchange)) {
+        take(self, &exchange);
+    }
+}
+
+// Exchanges at random, the first at the node that ends last.
+static void kick(struct split *self)
+{
+    for (uint32_t step = 0; step < KICK; step++) {
+        uint32_t i = step == 0 ? last_node(self) : weft_rng_below(&self->rng, self->n);
+        uint32_t j = weft_rng_below(&self->rng, self->n);
+        uint32_t k = WEFT_NONE;
+        uint32_t l = WEFT_NONE;
+        if (i == j) {
+            continue;
+        }
+        for (uint32_t v = 0, seen = 0; self->free[i] == 0 && v < self->n; v++) {
+            k = v != j && has(self, i, v) && weft_rng_below(&self->rng, ++seen) == 0 ? v : k;
+        }
+        for (uint32_t v = 0, seen = 0; self->free[j] == 0 && v < self->n; v++) {
+            l = v != i && has(self, j, v) && weft_rng_below(&self->rng, ++seen) == 0 ? v : l;
+        }
+        if ((k == WEFT_NONE && self->free[i] == 0) || (l == WEFT_NONE && self->free[j] == 0)) {
+            continue; // all its circuits go to the other one already
+        }
+        take(self, &(struct exchange){i, j, k, l, k != WEFT_NONE && l != WEFT_NONE && k != l});
+    }
+}
+
+// No circuits carry a row sooner: of pieces as large as a circuit carries in T, the largest go by
+// circuits, and packets have to carry the rest.
+static bool row_fits(const double *bytes, uint32_t n, uint32_t self, double time, double *pieces,
+                     const struct weft_split_options *options)
+{
+    double left = 0;
+    double taken = 0;
+    uint32_t whole = 0;
+    uint32_t count = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        if (j != self) {
+            double full = floor(bytes[j] / time);
+            left += bytes[j];
+            whole += full < options->circuit_ports ? (uint32_t)full : options->circuit_ports;
+            pieces[count++] = bytes[j] - full * time;
+        }
+    }
+    if (whole >= options->circuit_ports) {
+        return left - options->circuit_ports * time <= options->packet_ports * time;
+    }
+    taken = whole * time;
+    for (uint32_t c = whole; c < options->circuit_ports && count > 0; c++) {
+        uint32_t most = 0;
+        for (uint32_t j = 1; j < count; j++) {
+            most = pieces[j] > pieces[most] ? j : most;
+        }
+        taken += pieces[most];
+        pieces[most] = pieces[--count];
+    }
+    return left - taken <= options->packet_ports * time;
+}
+
+// The largest over rows and columns of the least time that each reaches alone, from `ideal` on.
+static double bound(const struct split *self, double ideal, struct weft_arena scratch)
+{
+    double *pieces = WEFT_NEW(&scratch, double, self->n);
+    double least = ideal;
+    for (uint32_t v = 0; v < 2 * self->n; v++) {
+        uint32_t node = v % self->n;
+        const double *row = (v < self->n ? self->bytes : self->turned) + (size_t)node * self->n;
+        double low = least;
+        double high = low;
+        if (low <= 0 || row_fits(row, self->n, node, low * (1 + 1e-12), pieces, self->options)) {
+            continue;
+        }
+        while (high < (double)INFINITY &&
+               !row_fits(row, self->n, node, high, pieces, self->options)) {
+            high *= 2;
+        }
+        for (uint32_t i = 0; i < 50; i++) {
+            double middle = (low + high) / 2;
+            if (row_fits(row, self->n, node, middle, pieces, self->options)) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        least = low;
+    }
+    return least;
+}
+
+static double ideal_time(const struct split *self)
+{
+    double most = 0;
+    double ports = self->options->circuit_ports + self->options->packet_ports;
+    for (uint32_t i = 0; i < self->n; i++) {
+        double out = 0;
+        double in = 0;
+        for (uint32_t j = 0; j < self->n; j++) {
+            out += i == j ? 0 : self->bytes[(size_t)i * self->n + j];
+            in += i == j ? 0 : self->turned[(size_t)i * self->n + j];
+        }
+        most = fmax(most, fmax(out, in) / ports);
+    }
+    return most;
+}
+
+void weft_circuit_split(uint32_t *circuits, struct weft_split_times *split, const double *bytes,
+                        uint32_t node_count, const struct weft_split_options *options,
+                        struct weft_arena scratch)
+{
+    uint32_t n = node_count;
+    size_t cells = (size_t)n * n;
+    double *turned = WEFT_NEW(&scratch, double, cells);
+    uint32_t *best = WEFT_NEW(&scratch, uint32_t, cells);
+    struct split self = {
+        .options = options,
+        .n = n,
+        .bytes = bytes,
+        .turned = turned,
+        .circuits = circuits,
+        .free = WEFT_NEW(&scratch, uint32_t, n),
+        .time = WEFT_NEW(&scratch, double, 2 * (size_t)n),
+    };
+    weft_rng_init(&self.rng, options->seed);
+    memset(circuits, 0, cells * sizeof *circuits);
+    for (uint32_t i = 0; i < n; i++) {
+        self.free[i] = options->circuit_ports;
+        for (uint32_t j = 0; j < n; j++) {
+            turned[(size_t)j * n + i] = bytes[(size_t)i * n + j];
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        refresh(&self, i);
+    }
+    *split = (struct weft_split_times){.ideal = ideal_time(&self)};
+    split->bound = bound(&self, split->ideal, scratch);
+    uint64_t limit = options->work_limit > 0 ? options->work_limit : WORK_LIMIT;
+    double found = (double)INFINITY;
+    do {
+        descend(&self);
+        double time = time_of(&self, last_node(&self));
+        if (time < found || found == (double)INFINITY) {
+            found = time;
+            memcpy(best, circuits, cells * sizeof *best);
+        } else if (time > found) {
+            memcpy(circuits, best, cells * sizeof *best);
+            for (uint32_t i = 0; i < n; i++) {
+                self.free[i] = options->circuit_ports;
+                for (uint32_t j = 0; j < n; j++) {
+                    self.free[i] -= circuits[(size_t)i * n + j];
+                }
+                refresh(&self, i);
+            }
+        }
+        kick(&self);
+    } while (self.work < limit && found > split->bound * (1 + 1e-9) && n > 1);
+    memcpy(circuits, best, cells * sizeof *best);
+    split->time = found;
+}
