@@ -22,6 +22,7 @@
 #include "weft/format/msccl.h"
 #include "weft/format/mscclpp.h"
 #include "weft/format/nccl.h"
+#include "weft/format/numbers.h"
 #include "weft/format/perfetto.h"
 #include "weft/format/plan.h"
 #include "weft/format/profile.h"

@@ -263,6 +263,7 @@ int cli_lab(int argc, char **argv);
 int cli_init(int argc, char **argv);
 int cli_interleave(int argc, char **argv);
 int cli_models(int argc, char **argv);
+int cli_optics(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_profile(int argc, char **argv);
 int cli_reproduce(int argc, char **argv);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_REQUEST_OPTICS_H
+#define WEFT_REQUEST_OPTICS_H
+
+// Circuits for a matrix of demand, wavelengths for arcs of a ring, circuits beside packets: the
+// core that plans with moving circuits stand on, asked directly.
+
+#include "weft/circuit.h"
+#include "weft/request.h"
+
+WEFT_API_BEGIN
+
+// ---- max-min circuits ----
+
+struct weft_maxmin_request {
+    const char *path; // of the matrix, n lines of n numbers
+    uint32_t ports;   // of a node, one on each switch
+};
+struct weft_maxmin_result {
+    uint32_t node_count;
+    uint32_t port_count;
+    const double *demand;
+    double ratio;
+    const uint32_t *circuits;     // node_count^2
+    const uint32_t *permutations; // port_count * node_count
+};
+// Fails with INPUT where the file is no matrix, with INFEASIBLE where a node has more peers than
+// ports.
+bool weft_request_maxmin(struct weft_maxmin_result *result,
+                         const struct weft_maxmin_request *request,
+                         struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.optics-maxmin/1"
+const char *weft_request_maxmin_json(const struct weft_maxmin_result *result,
+                                     struct weft_arena *arena);
+
+// ---- wavelengths of a ring ----
+
+struct weft_color_request {
+    const char *path;                 // of the arcs, a line `start hops` each
+    uint32_t ring;                    // nodes
+    struct weft_ring_options options; // seed and stop come from the environment
+};
+struct weft_color_result {
+    uint32_t ring;
+    uint32_t arc_count;
+    const struct weft_ring_arc *arcs;
+    bool both_ways;
+    struct weft_ring_coloring coloring;
+};
+bool weft_request_color(struct weft_color_result *result, const struct weft_color_request *request,
+                        struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.optics-color/1"
+const char *weft_request_color_json(const struct weft_color_result *result,
+                                    struct weft_arena *arena);
+
+// ---- circuits beside packets ----
+
+struct weft_moe_request {
+    const char *path;                  // of the matrix
+    struct weft_split_options options; // the seed comes from the environment
+};
+struct weft_moe_result {
+    uint32_t node_count;
+    const double *bytes;
+    struct weft_split_times split;
+    const uint32_t *circuits; // node_count^2, symmetric
+};
+bool weft_request_moe(struct weft_moe_result *result, const struct weft_moe_request *request,
+                      struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.optics-moe/1"
+const char *weft_request_moe_json(const struct weft_moe_result *result, struct weft_arena *arena);
+
+WEFT_API_END
+
+#endif

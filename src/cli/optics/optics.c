@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft optics SUB: the family of verbs about circuits that are chosen for a demand. This file has
+// the table of sub-verbs; each is a file beside it and a request of weft/request/optics.h.
+// docs/circuits.md has the methods.
+
+#include "optics.h"
+
+static const struct cli_entry subs[] = {
+    {"maxmin", "circuits of optical switches by demand, the worst pair first: exact",
+     optics_maxmin},
+    {"color", "wavelengths of a ring for arcs that keep theirs all the way", optics_color},
+    {"moe", "circuits beside a packet fabric, for an all-to-all that is skewed", optics_moe},
+    {NULL, NULL, NULL},
+};
+
+static const char intent[] =
+    "Circuits of optical switches and wavelengths of optical rings, chosen for a demand.\v"
+    "Sub-verbs, each with its own --help:\n";
+
+static const char advice[] =
+    "\n"
+    "A matrix is n lines of n numbers, row = sender; its diagonal is not looked at.\n";
+
+int cli_optics(int argc, char **argv)
+{
+    static const struct cli_family family = {"weft optics", intent, advice, subs, NULL};
+    return cli_family(&family, argc, argv);
+}

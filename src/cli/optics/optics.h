@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLI_OPTICS_H
+#define WEFT_CLI_OPTICS_H
+
+// weft optics SUB: each sub-verb is one file, <sub>.c, with one function here and one row in
+// optics.c.
+
+#include "cli/cli.h"
+#include "weft/request/optics.h"
+
+int optics_color(int argc, char **argv);
+int optics_maxmin(int argc, char **argv);
+int optics_moe(int argc, char **argv);
+
+#endif

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+try() { "$@"; echo "= $?"; }
+try weft optics maxmin "$EXAMPLES/optics/demand.txt" --ports 4
+weft optics maxmin "$EXAMPLES/optics/demand.txt" --ports 5 --json | python3 -c '
+import json, sys
+t = json.load(sys.stdin)
+print(t["ratio"], t["circuits"], t["permutations"])'
+try weft optics maxmin "$EXAMPLES/optics/demand.txt" --ports 2
+try weft optics maxmin "$EXAMPLES/optics/demand.txt"
+try weft optics color "$EXAMPLES/optics/arcs.txt" --ring 8
+try weft optics color "$EXAMPLES/optics/arcs.txt" --ring 8 --both-ways --csv
+try weft optics color "$EXAMPLES/optics/arcs.txt" --ring 6
+try weft optics color "$EXAMPLES/optics/demand.txt" --ring 6
+try weft optics moe "$EXAMPLES/optics/experts.txt" --circuits 6 --eps 2
+try weft optics moe "$EXAMPLES/optics/experts.txt" --circuits 6
+try weft optics moe "$EXAMPLES/optics/experts.txt"
+printf '0 1\n1 x\n' >bad.txt
+try weft optics maxmin bad.txt --ports 2
+printf '0 1 2\n1 2 3\n' >bad.txt
+try weft optics maxmin bad.txt --ports 2
+printf '0 1\n1\n' >bad.txt
+try weft optics moe bad.txt --circuits 2
+printf '# nothing\n' >bad.txt
+try weft optics color bad.txt --ring 5
+printf '0 0\n0 0\n' >bad.txt
+try weft optics maxmin bad.txt --ports 2
+try weft optics moe bad.txt --circuits 2 --eps 1
+try weft optics maxmin missing.txt --ports 2
