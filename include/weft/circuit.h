@@ -97,6 +97,40 @@ void weft_circuit_split(uint32_t *circuits, struct weft_split_times *split, cons
                         uint32_t node_count, const struct weft_split_options *options,
                         struct weft_arena scratch);
 
+// ---- circuits over time ----
+
+// What a change of circuits takes, one part after the other. Ports that keep their peer carry on.
+struct weft_circuit_delays {
+    uint64_t command_ps; // until the switch begins to turn: ports still carry
+    uint64_t dark_ps;    // it turns: nothing passes
+    uint64_t retrain_ps; // transceivers and NICs find the light again: nothing passes
+    uint64_t first_ps;   // the first packet over a new circuit waits so much longer
+};
+// Optics alone: command 0.1 ms, no re-training.
+#define WEFT_CIRCUIT_IDEAL(dark) ((struct weft_circuit_delays){100000000, (dark), 0, 0})
+// As measured with a Polatis switch driven by TL1 and NICs that were not made for it (MixNet,
+// SIGCOMM 2025): a turn-around of 41 ms of which its data sheet's 25 ms are dark, then 5.67 s until
+// the NIC is active.
+#define WEFT_CIRCUIT_COMMODITY                                                                     \
+    ((struct weft_circuit_delays){16000000000, 25000000000, 5670000000000, 0})
+
+// Each plane is a switch with one port of every node. peers[i] is the node that i's port sends to,
+// i itself where it is idle: a permutation. Ports whose peer differs from the one before change.
+struct weft_circuit_change {
+    uint64_t start_ps; // of the command
+    uint32_t plane;
+    const uint32_t *peers; // node_count
+};
+struct weft_circuit_schedule {
+    uint32_t node_count;
+    uint32_t plane_count;
+    const uint32_t *first; // peers at time 0, plane by plane: plane_count * node_count
+    uint32_t change_count;
+    const struct weft_circuit_change *changes; // ascending start_ps
+    struct weft_circuit_delays delays;
+    uint64_t end_ps;
+};
+
 // ---- circuits that change between the steps of a collective ----
 
 struct weft_step_costs {
