@@ -151,6 +151,54 @@ struct weft_step_plan {
 void weft_circuit_steps(struct weft_step_plan *plan, const struct weft_step_costs *costs,
                         struct weft_arena *arena, struct weft_arena scratch);
 
+// ---- the same, plane by plane: some turn while others carry ----
+
+// What a ring of the nodes in their order does with a step's flows, one from each node at most:
+// most flows on one segment, and hops of the longest.
+struct weft_ring_way {
+    double load; // 0: no flow goes this way
+    uint32_t hops;
+};
+struct weft_plane_pattern {
+    struct weft_ring_way up; // every flow the shorter way; what is opposite, half and half
+    struct weft_ring_way down;
+    struct weft_ring_way all_up; // all flows one way
+    struct weft_ring_way all_down;
+};
+struct weft_plane_step {
+    uint32_t pattern; // whose circuits carry it directly
+    double bytes;     // of each node that sends
+};
+struct weft_plane_problem {
+    uint32_t step_count;
+    const struct weft_plane_step *steps; // one after the other
+    uint32_t pattern_count;
+    const struct weft_plane_pattern *patterns;
+    uint32_t plane_count; // at most WEFT_PLANES_MAX; even ones begin as a ring up, odd ones down
+    double rate_Bps;      // of a node's port on one plane
+    double hop_s;
+    double change_s;
+    uint32_t label_limit; // states kept after a step; 0 = 256
+};
+#define WEFT_PLANES_MAX 4u
+#define WEFT_PLANE_UP (WEFT_NONE - 1) // the ring, as a pattern
+#define WEFT_PLANE_DOWN (WEFT_NONE - 2)
+struct weft_plane_plan {
+    double seconds;
+    uint32_t changes; // of planes
+    bool cut;         // states were left out, so that it may not be the best of its kind
+    uint32_t *wired;  // [step * plane_count + plane]: the pattern that it has or turns to
+};
+
+// Runs steps over planes, each a switch with a port of every node: the bytes of a step are divided
+// over the planes that have its circuits and those that are still a ring, as they become ready,
+// while others turn. The least time of all plans in which planes begin to turn where a step begins,
+// to the circuits of this step, to those of the next two that differ or to a ring (unless `cut`):
+// states after a step that are nowhere earlier than another are left out. With one plane equal to
+// weft_circuit_steps. O(steps states^2 planes).
+void weft_circuit_planes(struct weft_plane_plan *plan, const struct weft_plane_problem *problem,
+                         struct weft_arena *arena, struct weft_arena scratch);
+
 WEFT_API_END
 
 #endif

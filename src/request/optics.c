@@ -97,3 +97,44 @@ bool weft_request_moe(struct weft_moe_result *result, const struct weft_moe_requ
     }
     return true;
 }
+
+bool weft_request_rewired(struct weft_rewired_result *result,
+                          const struct weft_rewired_request *request,
+                          struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    const char *missing = request->options.rank_count < 2    ? "ranks"
+                          : request->options.size_bytes <= 0 ? "size"
+                          : request->rate_count == 0         ? "rate"
+                          : request->change_count == 0       ? "dark-time"
+                                                             : NULL;
+    if (missing != NULL) {
+        return weft_fail(base->error, WEFT_USAGE, "{%s} is missing or 0", missing);
+    }
+    struct weft_rewired_case *cases = WEFT_NEW(base->arena, struct weft_rewired_case,
+                                               (size_t)request->rate_count * request->change_count);
+    uint32_t count = 0;
+    for (uint32_t r = 0; r < request->rate_count; r++) {
+        struct weft_rewired_options options = request->options;
+        double crossover_s = 0;
+        options.rate_Bps = request->rates_Bps[r];
+        if (weft_stopped(base->stop)) {
+            break;
+        }
+        if (!weft_rewired_crossover(&crossover_s, &options, base->scratch, base->error)) {
+            return false;
+        }
+        for (uint32_t c = 0; c < request->change_count && !weft_stopped(base->stop); c++) {
+            options.change_s = weft_seconds(request->changes_ps[c]);
+            struct weft_rewired_case *one = &cases[count++];
+            *one = (struct weft_rewired_case){.rate_Bps = options.rate_Bps,
+                                              .change_s = options.change_s,
+                                              .crossover_s = crossover_s};
+            if (!weft_rewired_build(&one->rewired, &options, base->scratch, base->error)) {
+                return false;
+            }
+        }
+    }
+    *result = (struct weft_rewired_result){count, cases};
+    return count > 0 || weft_fail(base->error, WEFT_STOPPED, "stopped before the first answer");
+}

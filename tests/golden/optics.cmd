@@ -26,3 +26,13 @@ printf '0 0\n0 0\n' >bad.txt
 try weft optics maxmin bad.txt --ports 2
 try weft optics moe bad.txt --circuits 2 --eps 1
 try weft optics maxmin missing.txt --ports 2
+try weft optics collective --ranks 64 --size 1MiB --rate 100GB/s --dark-time 10us
+try weft optics collective --kind alltoall --ranks 32 --rate 400Gbps,1600GB/s --dark-time 1us,10ms
+weft optics collective --ranks 8 --planes 1 --dark-time 1us --json | python3 -c '
+import json, sys
+t = json.load(sys.stdin)["cases"][0]
+print(t["best"], t["seconds"] <= min(a["always_s"] for a in t["algorithms"]))'
+try weft optics collective --ranks 1
+try weft optics collective --ranks 8 --kind broadcast
+try weft optics collective --ranks 8 --dark-time 1us,soon
+try weft optics collective

@@ -6,6 +6,7 @@
 // core that plans with moving circuits stand on, asked directly.
 
 #include "weft/circuit.h"
+#include "weft/collective/rewired.h"
 #include "weft/request.h"
 
 WEFT_API_BEGIN
@@ -69,6 +70,37 @@ bool weft_request_moe(struct weft_moe_result *result, const struct weft_moe_requ
                       struct weft_request_environment *environment) WEFT_MUST_USE;
 // "weft.optics-moe/1"
 const char *weft_request_moe_json(const struct weft_moe_result *result, struct weft_arena *arena);
+
+// ---- circuits that follow the steps of a collective ----
+
+enum { WEFT_REWIRED_LIST_MAX = 16 };
+struct weft_rewired_request {
+    struct weft_rewired_options options; // change_s and rate_Bps: those of the lists
+    uint32_t rate_count;
+    double rates_Bps[WEFT_REWIRED_LIST_MAX];
+    uint32_t change_count;
+    uint64_t changes_ps[WEFT_REWIRED_LIST_MAX];
+};
+// One rate and one time of a change.
+struct weft_rewired_case {
+    double rate_Bps;
+    double change_s;
+    double crossover_s; // of this rate, as weft_rewired_crossover says
+    struct weft_rewired rewired;
+};
+struct weft_rewired_result {
+    uint32_t case_count; // by rate, then by change
+    const struct weft_rewired_case *cases;
+};
+// Fails with USAGE where ranks, size, a rate or a time of changes is missing; left early it answers
+// what it came to, or fails with STOPPED.
+bool weft_request_rewired(struct weft_rewired_result *result,
+                          const struct weft_rewired_request *request,
+                          struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.optics-collective/1"
+const char *weft_request_rewired_json(const struct weft_rewired_result *result,
+                                      const struct weft_rewired_request *request,
+                                      struct weft_arena *arena);
 
 WEFT_API_END
 

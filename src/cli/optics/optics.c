@@ -10,6 +10,8 @@ static const struct cli_entry subs[] = {
      optics_maxmin},
     {"color", "wavelengths of a ring for arcs that keep theirs all the way", optics_color},
     {"moe", "circuits beside a packet fabric, for an all-to-all that is skewed", optics_moe},
+    {"collective", "circuits that follow the steps of a collective, or are set once",
+     optics_collective},
     {NULL, NULL, NULL},
 };
 

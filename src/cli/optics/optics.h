@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "weft/request/optics.h"
 
+int optics_collective(int argc, char **argv);
 int optics_color(int argc, char **argv);
 int optics_maxmin(int argc, char **argv);
 int optics_moe(int argc, char **argv);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.optics-maxmin/1", "weft.optics-color/1", "weft.optics-moe/1": circuits as matrices,
-// switches as permutations, wavelengths of arcs. docs/circuits.md says what each key means.
+// "weft.optics-maxmin/1", "weft.optics-color/1", "weft.optics-moe/1", "weft.optics-collective/1":
+// circuits as matrices, switches as permutations, wavelengths of arcs, times of collectives.
+// docs/circuits.md says what each key means.
 
 #include "weft/request/optics.h"
 #include "request/json/json.h"
+
+#include <math.h>
 
 static void set_matrix(json_t *object, const char *key, const uint32_t *values, uint32_t rows,
                        uint32_t columns)
@@ -55,5 +58,53 @@ const char *weft_request_moe_json(const struct weft_moe_result *result, struct w
     weft_set_real(object, "ideal", result->split.ideal);
     weft_set_real(object, "lower_bound", result->split.bound);
     set_matrix(object, "circuits", result->circuits, result->node_count, result->node_count);
+    return weft_set_finish(object, arena);
+}
+
+static void set_rewired_case(json_t *object, const struct weft_rewired_case *one)
+{
+    const struct weft_rewired *rewired = &one->rewired;
+    const struct weft_rewired_row *best = &rewired->rows[rewired->best];
+    weft_set_real(object, "rate_Bps", one->rate_Bps);
+    weft_set_real(object, "dark_s", one->change_s);
+    weft_set_text(object, "best", weft_algorithm_name(best->algorithm));
+    weft_set_real(object, "seconds", best->seconds);
+    weft_set_real(object, "one_shot_s", rewired->one_shot.seconds);
+    weft_set_real(object, "bound_s", rewired->bound_s);
+    if (!isinf(one->crossover_s)) { // else it pays at any time
+        weft_set_real(object, "crossover_s", one->crossover_s);
+    }
+    json_t *rows = weft_set_list(object, "algorithms");
+    for (uint32_t r = 0; r < rewired->row_count; r++) {
+        const struct weft_rewired_row *row = &rewired->rows[r];
+        json_t *item = json_object();
+        weft_set_text(item, "algorithm", weft_algorithm_name(row->algorithm));
+        weft_set_count(item, "steps", row->step_count);
+        weft_set_real(item, "stay_s", row->stay_s);
+        weft_set_real(item, "always_s", row->always_s);
+        weft_set_real(item, "seconds", row->seconds);
+        weft_set_count(item, "changes", row->changes);
+        weft_set_truth(item, "exact", !row->cut);
+        json_array_append_new(rows, item);
+    }
+}
+
+const char *weft_request_rewired_json(const struct weft_rewired_result *result,
+                                      const struct weft_rewired_request *request,
+                                      struct weft_arena *arena)
+{
+    const struct weft_rewired_options *options = &request->options;
+    json_t *object = weft_set_object("weft.optics-collective/1");
+    weft_set_text(object, "kind", weft_collective_name(options->kind));
+    weft_set_count(object, "ranks", options->rank_count);
+    weft_set_count(object, "planes", options->plane_count);
+    weft_set_real(object, "size_bytes", options->size_bytes);
+    weft_set_real(object, "latency_s", options->hop_s);
+    json_t *cases = weft_set_list(object, "cases");
+    for (uint32_t c = 0; c < result->case_count; c++) {
+        json_t *item = json_object();
+        set_rewired_case(item, &result->cases[c]);
+        json_array_append_new(cases, item);
+    }
     return weft_set_finish(object, arena);
 }
