@@ -80,8 +80,14 @@ void weft_circuit_color_ring(struct weft_ring_coloring *coloring, const struct w
 struct weft_split_options {
     uint32_t circuit_ports; // of a node, on one switch that joins any two
     double packet_ports;    // of a node, in circuits' rate; 0 = none
-    uint64_t work_limit;    // rows and columns looked at; 0 = 20000
+    uint64_t work_limit;    // rows and columns looked at; 0 = 10000
     uint64_t seed;
+    // Per node, where they differ (ports that failed); NULL = as above. No node has more circuits
+    // than circuit_ports.
+    const uint32_t *node_circuits;
+    const double *node_packets;
+    // Circuits to begin from, n*n; NULL = none. The answer is never slower than they are.
+    const uint32_t *first;
 };
 struct weft_split_times {
     double time;  // of demand for a port of rate one
@@ -96,6 +102,37 @@ struct weft_split_times {
 void weft_circuit_split(uint32_t *circuits, struct weft_split_times *split, const double *bytes,
                         uint32_t node_count, const struct weft_split_options *options,
                         struct weft_arena scratch);
+
+// What given circuits take, pairs split over both; INFINITY where packets have to carry something
+// and there are none. O(n^2).
+double weft_circuit_split_time(const uint32_t *circuits, const double *bytes, uint32_t node_count,
+                               const struct weft_split_options *options);
+// The busiest row or column over all its ports: one switch that carries anything. O(n^2).
+double weft_circuit_ideal_time(const double *bytes, uint32_t node_count,
+                               const struct weft_split_options *options);
+
+// How the two hops of a relay go.
+enum weft_relay_kind {
+    WEFT_RELAY_CIRCUITS,      // both over circuits
+    WEFT_RELAY_PACKETS_LAST,  // over circuits, then over packets
+    WEFT_RELAY_PACKETS_FIRST, // over packets, then over circuits
+};
+struct weft_relay {
+    uint32_t from, via, to;
+    enum weft_relay_kind kind;
+    double bytes;
+};
+struct weft_relay_plan {
+    double time;
+    uint32_t relay_count;
+    const struct weft_relay *relays; // of that time
+};
+// The same circuits where pairs may also go through a third node: never slower than without. Greedy
+// in the choice of third nodes; a bisection on time. Packets must be able to carry what circuits do
+// not (asserted). arena NULL: the time alone. O(n^3).
+void weft_circuit_relay(struct weft_relay_plan *plan, const uint32_t *circuits, const double *bytes,
+                        uint32_t node_count, const struct weft_split_options *options,
+                        struct weft_arena *arena, struct weft_arena scratch);
 
 // ---- circuits over time ----
 

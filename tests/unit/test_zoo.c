@@ -185,7 +185,11 @@ static void mixtures_have_the_published_active_parameters(void **state)
     static const struct {
         const char *name;
         double billions;
-    } published[] = {{"mixtral-8x7b", 12.9}, {"mixtral-8x22b", 39.1}, {"deepseek-v3", 37}};
+    } published[] = {{"mixtral-8x7b", 12.9},
+                     {"mixtral-8x22b", 39.1},
+                     {"llama-moe", 3.5},
+                     {"qwen-moe", 2.7},
+                     {"deepseek-v3", 37}};
     for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
         struct weft_arena arena = *(struct weft_arena *)*state;
         struct weft_model model = need(published[i].name, &arena);

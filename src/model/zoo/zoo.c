@@ -12,6 +12,8 @@
 #define FROM_MEGATRON "Narayanan et al., Megatron-LM, SC 2021, table 1"
 #define FROM_LLAMA3 "Grattafiori et al., The Llama 3 Herd of Models, 2024, table 3"
 #define FROM_MIXTRAL "Jiang et al., Mixtral of Experts, 2024"
+#define FROM_LLAMA_MOE "Zhu et al., LLaMA-MoE, EMNLP 2024: Llama 2 7B, feed-forwards split in 16"
+#define FROM_QWEN_MOE "Qwen Team, Qwen1.5-MoE, 2024; 64 experts as in MixNet, SIGCOMM 2025, not 60"
 #define FROM_DEEPSEEK "DeepSeek-AI, DeepSeek-V3 Technical Report, 2024"
 #define FROM_BERT "Devlin et al., BERT, NAACL 2019"
 #define FROM_VIT "Dosovitskiy et al., ViT, ICLR 2021, table 1"
@@ -141,6 +143,15 @@ static const struct weft_zoo_entry entries[] = {
      MIXTRAL(1024, 32, 4096, 32, 14336)},
     {"mixtral-8x22b", "Mixtral 8x22B, 2 of 8 experts: sequence 4096, 4M tokens a batch",
      MIXTRAL(1024, 56, 6144, 48, 16384)},
+    {"llama-moe", "LLaMA-MoE 3.5B, 4 of 16 experts: sequence 4096, 16M tokens a batch",
+     STACK(4096, FROM_LLAMA_MOE, .layers = 32, .hidden = 4096, .heads = 32, .sequence = 4096,
+           .vocabulary = 32000, .gated = true, .causal = true, .experts = 16, .experts_active = 4,
+           .expert_units = 688, .dtype = WEFT_BF16)},
+    // The model has 60 experts; MixNet's table has 64, which divide evenly over 16 ranks.
+    {"qwen-moe", "Qwen1.5-MoE, 4 + 4 of 64 experts: sequence 4096, 16M tokens a batch",
+     STACK(4096, FROM_QWEN_MOE, .layers = 24, .hidden = 2048, .heads = 16, .sequence = 4096,
+           .vocabulary = 151936, .gated = true, .causal = true, .experts = 64, .experts_active = 4,
+           .experts_shared = 4, .expert_units = 1408, .dtype = WEFT_BF16)},
     {"deepseek-v3", "DeepSeek-V3, 8 + 1 of 256 experts: sequence 4096, 63M tokens a batch",
      STACK(15360, FROM_DEEPSEEK, .layers = 61, .hidden = 7168, .heads = 128, .sequence = 4096,
            .vocabulary = 129280, .ffn_units = 18432, .gated = true, .causal = true, .experts = 256,
