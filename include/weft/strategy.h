@@ -381,6 +381,51 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
                           const struct weft_study *study, struct weft_arena scratch,
                           struct weft_error *error) WEFT_MUST_USE;
 
+// ---- with rates that the caller states ----
+
+// Bytes per second of one server out of and into the network for each kind of exchange.
+struct weft_hybrid_rates {
+    double ring_Bps;     // gradient rings over dp * cp ranks
+    double experts_Bps;  // and over every ep-th of them
+    double shift_Bps;    // the next pipeline rank
+    double wrap_Bps;     // the same, and the first one behind the last: interleaved stages
+    double exchange_Bps; // all to all of an expert group
+    double context_Bps;  // neighbors of context rings
+    double latency_s;    // of one hop over the network
+};
+
+// What the study's network gives the exchanges of a strategy; without one, a switch on which every
+// server has its full rate. Fails as weft_hybrid_estimate does.
+bool weft_hybrid_measure_rates(struct weft_hybrid_rates *rates, const struct weft_hybrid *hybrid,
+                               const struct weft_study *study, struct weft_arena scratch,
+                               struct weft_error *error) WEFT_MUST_USE;
+// weft_hybrid_estimate with these rates, whatever the study's network. Each is above 0; INFINITY:
+// that exchange takes no time beside its latency.
+bool weft_hybrid_estimate_at(struct weft_hybrid_estimate *estimate,
+                             const struct weft_hybrid *hybrid, const struct weft_study *study,
+                             const struct weft_hybrid_rates *rates, struct weft_arena scratch,
+                             struct weft_error *error) WEFT_MUST_USE;
+
+// The exchanges of a strategy's layers with experts, for whoever times them alone: [0] forward, [1]
+// backward with its recomputation.
+struct weft_hybrid_exchange {
+    uint32_t servers;       // that hold the ranks of one group of experts; 1: nothing leaves
+    uint32_t ranks;         // of the group, ep
+    double copies_bytes;    // that a server sends in one direction, those to itself included
+    double balanced_bytes;  // of them those to others where all are alike
+    double mixing_s[2];     // computation ahead of a layer's first exchange
+    double experts_s[2];    // between its two exchanges
+    uint32_t layers;        // with experts, of the model
+    uint32_t stages;        // they are dealt to: pipeline * chunks
+    uint32_t pipeline;      // ranks; stage s is on rank s mod pipeline
+    uint64_t micro_batches; // of one replica
+    uint32_t again;         // a backward pass runs a forward pass first: 1
+};
+// Fails as weft_hybrid_estimate does, and with INPUT where the model has no experts. O(1).
+bool weft_hybrid_exchange_of(struct weft_hybrid_exchange *exchange,
+                             const struct weft_hybrid *hybrid, const struct weft_study *study,
+                             struct weft_error *error) WEFT_MUST_USE;
+
 // Exchanges of a strategy between servers: groups of collectives, and sends of the pipeline.
 struct weft_hybrid_rails {
     uint64_t exchanges;  // that reach over servers

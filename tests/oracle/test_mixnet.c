@@ -2,7 +2,7 @@
 // Circuits beside packets against integer programming, and two-hop relays against what ports can
 // carry: 1,000 random all-to-alls whose least times CBC has computed (mixnet_exact.txt says how).
 //
-// Seen to fail: with a search of 500 rows and columns (mean 1.022), with circuits that are given
+// Seen to fail: with a search of 500 rows and columns (mean 1.020), with circuits that are given
 // one way only, and with relays that take a circuit's room twice.
 
 #include "weft/circuit.h"

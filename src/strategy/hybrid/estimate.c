@@ -518,34 +518,30 @@ double weft_hybrid_busy_seconds(const struct weft_hybrid_job *job)
 
 // Plays three times and states the differences; utilizations are model FLOPs, and executed FLOPs,
 // over the time and the peak of all ranks that the strategy uses.
-bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct weft_hybrid *hybrid,
-                          const struct weft_study *study, struct weft_arena scratch,
-                          struct weft_error *error)
+static struct weft_hybrid_estimate estimate_job(const struct weft_hybrid_job *job,
+                                                struct weft_arena scratch)
 {
-    struct weft_hybrid_job job;
-    if (!weft_hybrid_job_init(&job, hybrid, study, scratch, error)) {
-        return false;
-    }
-    struct timing timing = timing_of(&job, &scratch);
+    const struct weft_hybrid *hybrid = &job->hybrid;
+    struct timing timing = timing_of(job, &scratch);
     double whole_s = play(&timing, scratch);
     timing.data = false;
     double passes_s = play(&timing, scratch);
     timing.sends = false;
     double unsent_s = play(&timing, scratch);
-    double update_s = update_seconds(&job);
+    double update_s = update_seconds(job);
     struct weft_hybrid_piece busiest = {0};
     double flops = 0;
     for (uint32_t rank = 0; rank < hybrid->pp; rank++) {
-        struct weft_hybrid_piece work = rank_work(&job, rank);
+        struct weft_hybrid_piece work = rank_work(job, rank);
         if (weft_hybrid_piece_seconds(&work) > weft_hybrid_piece_seconds(&busiest)) {
             busiest = work;
         }
         flops += work.flops;
     }
-    double ranks = job.mesh.used;
-    double peak = job.accelerator->flops_per_s[study->model->transformer->dtype];
-    double end_s = whole_s + update_s + job.stack->step_s;
-    *estimate = (struct weft_hybrid_estimate){
+    double ranks = job->mesh.used;
+    double peak = job->accelerator->flops_per_s[job->model->transformer->dtype];
+    double end_s = whole_s + update_s + job->stack->step_s;
+    return (struct weft_hybrid_estimate){
         .iteration_ps = weft_picoseconds(end_s),
         .compute_ps = weft_picoseconds(busiest.compute_s),
         .tensor_ps = weft_picoseconds(busiest.tensor_s),
@@ -555,11 +551,36 @@ bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct we
         .pipeline_ps = weft_picoseconds(larger(0, passes_s - unsent_s)),
         .data_ps = weft_picoseconds(larger(0, whole_s - passes_s)),
         .optimizer_ps = weft_picoseconds(update_s),
-        .step_ps = weft_picoseconds(job.stack->step_s),
-        .model_flops = job.costs.model_flops,
-        .model_flops_utilization = job.costs.model_flops / (end_s * ranks * peak),
+        .step_ps = weft_picoseconds(job->stack->step_s),
+        .model_flops = job->costs.model_flops,
+        .model_flops_utilization = job->costs.model_flops / (end_s * ranks * peak),
         // `flops` is of one rank of each pipeline rank.
         .hardware_flops_utilization = flops * ranks / hybrid->pp / (end_s * ranks * peak),
     };
+}
+
+bool weft_hybrid_estimate(struct weft_hybrid_estimate *estimate, const struct weft_hybrid *hybrid,
+                          const struct weft_study *study, struct weft_arena scratch,
+                          struct weft_error *error)
+{
+    struct weft_hybrid_job job;
+    if (!weft_hybrid_job_init(&job, hybrid, study, scratch, error)) {
+        return false;
+    }
+    *estimate = estimate_job(&job, scratch);
+    return true;
+}
+
+bool weft_hybrid_estimate_at(struct weft_hybrid_estimate *estimate,
+                             const struct weft_hybrid *hybrid, const struct weft_study *study,
+                             const struct weft_hybrid_rates *rates, struct weft_arena scratch,
+                             struct weft_error *error)
+{
+    struct weft_hybrid_job job;
+    if (!weft_hybrid_job_open(&job, hybrid, study, error)) {
+        return false;
+    }
+    weft_hybrid_job_price(&job, rates);
+    *estimate = estimate_job(&job, scratch);
     return true;
 }

@@ -132,17 +132,6 @@ bool weft_hybrid_fill_memory(struct weft_strategy *strategy, const struct weft_s
 
 // ---- the network as the estimate sees it ----
 
-// Bytes per second of one server out of and into the network for each kind of exchange.
-struct weft_hybrid_rates {
-    double ring_Bps;     // gradient rings over dp * cp ranks
-    double experts_Bps;  // and over every ep-th of them
-    double shift_Bps;    // the next pipeline rank
-    double wrap_Bps;     // the same, and the first one behind the last: interleaved stages
-    double exchange_Bps; // all to all of an expert group
-    double context_Bps;  // neighbors of context rings
-    double latency_s;    // of one hop over the network
-};
-
 // What a network gives: by its routes, or, when it is NULL, one switch with degree * rate_Bps a
 // server. O(accelerators * paths * hops) with a network.
 struct weft_hybrid_rates weft_hybrid_rates_of(const struct weft_hybrid_mesh *mesh, uint32_t ep,
@@ -173,6 +162,9 @@ struct weft_hybrid_costs {
     double ring_bytes[2];     // of one layer, to the next context rank
     double ring_fixed_s[2];   // of it, what does not grow with bytes: kernels and hops
     double attention_s[2];    // of one layer: hides the ring
+    // Of one layer with experts: computation ahead of its exchange, and of experts.
+    double mixing_s[2], experts_s[2];
+    double copies_bytes; // that a server sends in one direction, those to itself included
 };
 struct weft_hybrid_pass weft_hybrid_stage_pass(const struct weft_hybrid_costs *costs,
                                                const struct weft_hybrid_stage *stage);

@@ -59,3 +59,47 @@ bool weft_hybrid_job_init(struct weft_hybrid_job *job, const struct weft_hybrid 
     weft_hybrid_job_price(job, &rates);
     return true;
 }
+
+bool weft_hybrid_measure_rates(struct weft_hybrid_rates *rates, const struct weft_hybrid *hybrid,
+                               const struct weft_study *study, struct weft_arena scratch,
+                               struct weft_error *error)
+{
+    struct weft_hybrid_job job;
+    if (!weft_hybrid_job_open(&job, hybrid, study, error)) {
+        return false;
+    }
+    *rates = weft_hybrid_rates_of(&job.mesh, hybrid->ep, study->cluster, study->network, scratch);
+    return true;
+}
+
+bool weft_hybrid_exchange_of(struct weft_hybrid_exchange *exchange,
+                             const struct weft_hybrid *hybrid, const struct weft_study *study,
+                             struct weft_error *error)
+{
+    static const enum weft_hybrid_axis axes[] = {WEFT_AXIS_CONTEXT, WEFT_AXIS_DATA};
+    struct weft_hybrid_job job;
+    if (!weft_hybrid_job_open(&job, hybrid, study, error)) {
+        return false;
+    }
+    const struct weft_transformer *stack = job.model->transformer;
+    if (stack->experts == 0) {
+        return weft_fail(error, WEFT_INPUT, "%s has no experts", job.model->name);
+    }
+    const struct weft_hybrid_rates rates = {1, 1, 1, 1, 1, 1, 0}; // none of what is read here
+    weft_hybrid_job_price(&job, &rates);
+    uint32_t local = weft_hybrid_local_members(&job.mesh, axes, 2, hybrid->ep);
+    *exchange = (struct weft_hybrid_exchange){
+        .servers = hybrid->ep / local,
+        .ranks = hybrid->ep,
+        .copies_bytes = job.costs.copies_bytes,
+        .balanced_bytes = job.costs.copies_bytes * (hybrid->ep - local) / hybrid->ep,
+        .mixing_s = {job.costs.mixing_s[0], job.costs.mixing_s[1]},
+        .experts_s = {job.costs.experts_s[0], job.costs.experts_s[1]},
+        .layers = stack->layers - stack->dense_layers,
+        .stages = job.mesh.stages,
+        .pipeline = hybrid->pp,
+        .micro_batches = job.mesh.micro_batches,
+        .again = hybrid->recompute == WEFT_RECOMPUTE_FULL,
+    };
+    return true;
+}

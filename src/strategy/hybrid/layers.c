@@ -372,6 +372,23 @@ static struct weft_hybrid_work sort_copies(const struct weft_hybrid_machine *mac
     return sweep(machine, passes * copies_bytes / machine->hybrid->tp);
 }
 
+// What a layer with experts computes between its exchanges, in which circuits may be changed. Sums
+// over tensor ranks are left out: they make the time longer.
+static void set_windows(const struct weft_hybrid_machine *machine, struct weft_hybrid_costs *costs,
+                        const struct weft_hybrid_layer *layer, double copies_bytes)
+{
+    double again = machine->hybrid->recompute == WEFT_RECOMPUTE_FULL ? 1 : 0;
+    double experts_s = layer->plain.seconds - layer->mixing_s;
+    double forward_s = layer->mixing_s + layer->attention.seconds;
+    costs->mixing_s[0] = forward_s;
+    costs->mixing_s[1] =
+        2 * layer->mixing_s + layer->attention_backward.seconds + again * forward_s;
+    costs->experts_s[0] = experts_s;
+    costs->experts_s[1] = (2 + again) * experts_s;
+    costs->copies_bytes = copies_bytes / machine->hybrid->tp / machine->stack->experts_active *
+                          weft_hybrid_server_copies(machine) * machine->sharers;
+}
+
 // One layer, dense or with experts: attention and its ring, then a feed-forward, or router, experts
 // and shared experts with their exchange. Also notes in `costs` what the layer puts on the network,
 // for the task graph.
@@ -435,6 +452,7 @@ static struct weft_hybrid_pass transformer_layer(const struct weft_hybrid_machin
         costs->exchange_bytes[0] = (there + 1) * outer * copies_bytes;
         costs->exchange_bytes[1] = costs->exchange_bytes[0] * again;
     }
+    set_windows(machine, costs, &layer, copies_bytes);
     return layer_pass(machine, &layer);
 }
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// An iteration with circuits beside packets, by the estimate of the hybrid space (docs/hybrid.md):
+// its passes, pipeline and gradients, with what the replay of a region's all-to-alls took on
+// average in the place of a balanced exchange, and what else leaves a server over packet ports.
+//
+// Gradients have a choice. Over packets alone, as published, they have packet_ports of the NICs. Or
+// the circuits, which are idle once the last pass has ended, are changed into rings of the region:
+// each server reduces its share over them, the shares are reduced between regions over packets at
+// the same time, chunk by chunk, and are gathered back. Then circuits carry (n-1)/n of the bytes
+// there and back, and packets only one part in n. The wait for the two changes is counted, and that
+// gradients do not run under the backward pass, whose all-to-alls need the circuits. Gradients of
+// experts have no other copy in the region: they go over packets.
+
+#include "plan/mixnet/mixnet.h"
+
+#include <math.h>
+
+struct fabric {
+    const struct weft_hybrid *hybrid;
+    const struct weft_study *study;
+    struct weft_hybrid_rates rates;
+};
+
+static bool estimate(double *seconds, const struct fabric *fabric, struct weft_arena scratch,
+                     struct weft_error *error)
+{
+    struct weft_hybrid_estimate estimate;
+    if (!weft_hybrid_estimate_at(&estimate, fabric->hybrid, fabric->study, &fabric->rates, scratch,
+                                 error)) {
+        return false;
+    }
+    *seconds = weft_seconds(estimate.iteration_ps);
+    return true;
+}
+
+static struct weft_hybrid_rates rates_of(const struct weft_cluster *cluster, double ports)
+{
+    double rate_Bps = ports * cluster->rate_Bps;
+    return (struct weft_hybrid_rates){rate_Bps,
+                                      rate_Bps,
+                                      rate_Bps,
+                                      rate_Bps,
+                                      rate_Bps,
+                                      rate_Bps,
+                                      2 * weft_seconds(cluster->latency_ps)};
+}
+
+// Means over the all-to-alls that a micro-batch passes: with recomputation the forward ones twice.
+static double mean_exchange(const struct weft_hybrid_exchange *exchange,
+                            const double seconds[WEFT_MIXNET_EXCHANGES])
+{
+    double forward = 1.0 + exchange->again;
+    return (forward * (seconds[0] + seconds[1]) + seconds[2] + seconds[3]) / (2 * forward + 2);
+}
+
+// Bytes a second of a server for balanced bytes that take so long; where nothing leaves it does not
+// matter.
+static double exchange_rate(const struct weft_hybrid_exchange *exchange, double seconds,
+                            double otherwise_Bps)
+{
+    return seconds > 0 ? exchange->balanced_bytes / seconds : otherwise_Bps;
+}
+
+// The bytes a second at which rings over all replicas reduce shared gradients, where the region's
+// circuits carry what they can.
+static double gradient_rate(uint32_t servers, double circuit_ports, double packet_ports,
+                            double rate_Bps)
+{
+    double n = servers;
+    return rate_Bps * fmin(circuit_ports * n / (n - 1), packet_ports * n);
+}
+
+// The better of both choices for gradients, in *seconds.
+static bool choose_gradients(struct weft_mixnet_iteration *iteration, double *seconds,
+                             struct fabric *fabric, const struct weft_circuit_delays *delays,
+                             const struct weft_environment *environment)
+{
+    const struct weft_cluster *cluster = fabric->study->cluster;
+    double packet_ports = fabric->rates.ring_Bps / cluster->rate_Bps;
+    if (!estimate(seconds, fabric, environment->scratch, environment->error)) {
+        return false;
+    }
+    iteration->gradients_on_circuits = false;
+    uint32_t servers = iteration->exchange.servers;
+    if (servers < 2 || fabric->hybrid->dp * fabric->hybrid->cp == fabric->hybrid->ep ||
+        fabric->hybrid->zero_stage > 1) {
+        return true; // one region has all replicas, or gradients leave with every pass
+    }
+    struct weft_hybrid after = *fabric->hybrid;
+    after.overlap_gradients = false;
+    struct fabric other = {&after, fabric->study, fabric->rates};
+    other.rates.ring_Bps =
+        gradient_rate(servers, cluster->degree - packet_ports, packet_ports, cluster->rate_Bps);
+    double other_s = 0;
+    if (!estimate(&other_s, &other, environment->scratch, environment->error)) {
+        return false;
+    }
+    other_s += 2 * weft_seconds(delays->command_ps + delays->dark_ps + delays->retrain_ps);
+    if (other_s < *seconds) {
+        *seconds = other_s;
+        iteration->gradients_on_circuits = true;
+    }
+    return true;
+}
+
+// Ports that are dark, and commands, of all regions.
+static void count_changes(struct weft_mixnet_iteration *iteration, const struct fabric *fabric,
+                          uint32_t circuit_ports, const struct weft_circuit_delays *delays)
+{
+    const struct weft_hybrid_exchange *exchange = &iteration->exchange;
+    uint32_t servers = fabric->study->cluster->server_count;
+    double regions = (double)servers / exchange->servers;
+    double passes = (double)exchange->micro_batches * exchange->stages / fabric->hybrid->pp;
+    double commands = iteration->replay.changes * passes;
+    double dark_s = weft_seconds(delays->dark_ps + delays->retrain_ps);
+    double ports = (double)exchange->servers * circuit_ports;
+    double moved = commands * iteration->replay.moved;
+    if (iteration->gradients_on_circuits) {
+        commands += 2;
+        moved += 2 * ports;
+    }
+    iteration->changes = commands * regions;
+    iteration->dark_share = moved * dark_s / (ports * iteration->iteration_s);
+}
+
+bool weft_mixnet_iterate(struct weft_mixnet_iteration *iteration, const struct weft_hybrid *hybrid,
+                         const struct weft_study *study, const struct weft_mixnet_options *options,
+                         const struct weft_circuit_delays *delays,
+                         const struct weft_environment *environment)
+{
+    const struct weft_cluster *cluster = study->cluster;
+    uint32_t circuit_ports = options->circuit_ports > 0 ? options->circuit_ports : 6;
+    if (circuit_ports >= cluster->degree) {
+        return weft_fail(environment->error, WEFT_INPUT,
+                         "%u of %u ports of a server on circuits leave none for packets; give "
+                         "servers more ports or circuits fewer",
+                         circuit_ports, cluster->degree);
+    }
+    struct weft_mixnet_iteration result = {0};
+    struct fabric fabric = {hybrid, study, rates_of(cluster, cluster->degree)};
+    struct weft_error *error = environment->error;
+    if (!weft_hybrid_exchange_of(&result.exchange, hybrid, study, error) ||
+        (result.exchange.servers > 1 && !weft_mixnet_replay(&result.replay, &result.exchange, study,
+                                                            options, delays, environment))) {
+        return false;
+    }
+    const struct weft_hybrid_exchange *exchange = &result.exchange;
+    const struct weft_mixnet_replay *replay = &result.replay;
+    double line_Bps = fabric.rates.exchange_Bps;
+    fabric.rates.exchange_Bps = exchange_rate(exchange, replay->ideal_s, line_Bps);
+    if (!estimate(&result.fat_s, &fabric, environment->scratch, error)) {
+        return false;
+    }
+    fabric.rates = rates_of(cluster, (double)INFINITY);
+    fabric.rates.latency_s = 0;
+    if (!estimate(&result.passes_s, &fabric, environment->scratch, error)) {
+        return false;
+    }
+    fabric.rates = rates_of(cluster, cluster->degree - (double)circuit_ports);
+    double mean_s = mean_exchange(exchange, replay->exchange_s);
+    double wait_s = mean_exchange(exchange, replay->wait_s);
+    fabric.rates.exchange_Bps = exchange_rate(exchange, mean_s - wait_s, line_Bps);
+    const struct weft_circuit_delays none = {0};
+    bool fine = options->published
+                    ? estimate(&result.still_s, &fabric, environment->scratch, error)
+                    : choose_gradients(&result, &result.still_s, &fabric, &none, environment);
+    fabric.rates.exchange_Bps = exchange_rate(exchange, mean_s, line_Bps);
+    fine = fine &&
+           (options->published
+                ? estimate(&result.iteration_s, &fabric, environment->scratch, error)
+                : choose_gradients(&result, &result.iteration_s, &fabric, delays, environment));
+    if (!fine) {
+        return false;
+    }
+    count_changes(&result, &fabric, circuit_ports, delays);
+    *iteration = result;
+    return true;
+}
