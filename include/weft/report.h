@@ -124,6 +124,16 @@ const char *weft_report_svg_heat(const struct weft_traffic *traffic,
                                  const struct weft_ring_set *rings, struct weft_arena *arena,
                                  struct weft_arena scratch);
 
+// Circuits over the matrix of an all-to-all, as an SVG file.
+struct weft_circuit_chart {
+    uint32_t node_count;
+    const double *bytes;      // node_count^2, row = sender
+    const uint32_t *circuits; // node_count^2
+    double time, ideal;
+};
+const char *weft_report_svg_circuits(const struct weft_circuit_chart *chart,
+                                     struct weft_arena *arena);
+
 // ---- fabrics that one buys ----
 
 // "What binds" and "computation 99.6 %": a sentence in two parts, without colon and full stop.

@@ -2,15 +2,20 @@
 // weft optics moe: circuits beside packets for one all-to-all.
 
 #include "optics.h"
+#include "weft/format/file.h"
+#include "weft/report.h"
+
+#include <string.h>
 
 #define PORTS_MAX 1024u
 #define NODES_SHOWN 16u
 
-enum { KEY_CIRCUITS = 1, KEY_EPS };
+enum { KEY_CIRCUITS = 1, KEY_EPS, KEY_PLOT };
 
 static const struct argp_option options[] = {
     {"circuits", KEY_CIRCUITS, "A", 0, "ports of a node on the optical switch", 0},
     {"eps", KEY_EPS, "E", 0, "ports of a node on the packet fabric (0)", 0},
+    {"plot", KEY_PLOT, "FILE.svg", 0, "draw the circuits over the matrix into a file, too", 0},
     {0},
 };
 
@@ -23,11 +28,12 @@ static const char doc[] =
     "\n"
     "Examples:\n"
     "  $ weft optics moe experts.txt --circuits 6 --eps 2\n"
-    "  $ weft optics moe experts.txt --circuits 6 --eps 2 --json\n";
+    "  $ weft optics moe experts.txt --circuits 6 --eps 2 --plot circuits.svg\n";
 
 struct moe_input {
     struct cli *cli;
     struct weft_moe_request request;
+    const char *plot_path; // NULL = none
 };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -42,6 +48,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             input->cli,
             weft_parse_number(&split->packet_ports, argument, 0, PORTS_MAX, &input->cli->error),
             "eps");
+    case KEY_PLOT:
+        return cli_take(input->cli, &input->plot_path, argument, "plot");
     case ARGP_KEY_ARG:
         return cli_take(input->cli, &input->request.path, argument, "matrix");
     case ARGP_KEY_END:
@@ -79,6 +87,15 @@ static void print(struct cli *cli, const struct weft_moe_result *result)
     }
 }
 
+static bool plot(const struct moe_input *input, const struct weft_moe_result *result)
+{
+    struct cli *cli = input->cli;
+    const struct weft_circuit_chart chart = {result->node_count, result->bytes, result->circuits,
+                                             result->split.time, result->split.ideal};
+    const char *svg = weft_report_svg_circuits(&chart, &cli->arena);
+    return weft_file_save(input->plot_path, svg, strlen(svg), &cli->error);
+}
+
 int optics_moe(int argc, char **argv)
 {
     static const struct cli_verb verb = {
@@ -92,7 +109,9 @@ int optics_moe(int argc, char **argv)
     struct moe_input input = {.cli = &cli};
     struct weft_moe_result result;
     bool fine = cli_parse(&cli, &verb, argc, argv, &input) &&
-                weft_request_moe(&result, &input.request, cli_environment(&cli, NULL));
+                cli_can_write(&cli, input.plot_path) &&
+                weft_request_moe(&result, &input.request, cli_environment(&cli, NULL)) &&
+                (input.plot_path == NULL || plot(&input, &result));
     if (fine && cli.json) {
         cli_say(&cli, "%s", weft_request_moe_json(&result, &cli.arena));
     } else if (fine) {
