@@ -142,24 +142,39 @@ bool weft_mixnet_replay(struct weft_mixnet_replay *replay,
 
 // ---- the iteration ----
 
+// What shared gradients go over.
+enum weft_mixnet_gradients {
+    WEFT_GRADIENTS_PACKETS,  // as published
+    WEFT_GRADIENTS_CIRCUITS, // the circuits that stand, and packets
+    WEFT_GRADIENTS_RINGS,    // circuits that are changed into rings, and packets
+};
+const char *weft_mixnet_gradients_name(enum weft_mixnet_gradients gradients);
+
 // One strategy on fabrics whose servers have the same ports, by the estimate of the hybrid space
 // with what the all-to-alls take in the place of balanced ones.
 struct weft_mixnet_iteration {
     struct weft_hybrid_exchange exchange;
     struct weft_mixnet_replay replay;
     double iteration_s;
-    double still_s;             // were changes to take no time
-    double fat_s;               // one switch for all ports of all servers, as a Fat-tree is at best
-    double passes_s;            // a network that takes no time
-    bool gradients_on_circuits; // else over packets, as published
-    double changes;             // commands to switches, of all regions
-    double dark_share;          // of the time of all ports on circuits
+    double still_s;  // were changes to take no time
+    double fat_s;    // one switch for all ports of all servers, as a Fat-tree is at best
+    double passes_s; // a network that takes no time
+    enum weft_mixnet_gradients gradients;
+    double changes;    // commands to switches, of all regions
+    double dark_share; // of the time of all ports on circuits
 };
 // Of a hybrid strategy. Fails as weft_mixnet_replay.
 bool weft_mixnet_iterate(struct weft_mixnet_iteration *iteration, const struct weft_hybrid *hybrid,
                          const struct weft_study *study, const struct weft_mixnet_options *options,
                          const struct weft_circuit_delays *delays,
                          const struct weft_environment *environment) WEFT_MUST_USE;
+
+// The same strategy on the study's network, by what its routes give each exchange: all-to-alls as
+// much longer than balanced ones as the iteration's are on one switch.
+bool weft_mixnet_iterate_on(double *seconds, const struct weft_hybrid *hybrid,
+                            const struct weft_study *study,
+                            const struct weft_mixnet_iteration *iteration,
+                            struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
 // One all-to-all in the flow engine, on circuits and one packet switch, each pair over its
 // circuits, packets and relays as `relays` has it: *seconds until the last byte has come. Max-min

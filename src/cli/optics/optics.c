@@ -12,6 +12,7 @@ static const struct cli_entry subs[] = {
     {"moe", "circuits beside a packet fabric, for an all-to-all that is skewed", optics_moe},
     {"collective", "circuits that follow the steps of a collective, or are set once",
      optics_collective},
+    {"mixnet", "a model with experts on such circuits, against Fat-trees", optics_mixnet},
     {NULL, NULL, NULL},
 };
 

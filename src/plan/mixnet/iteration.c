@@ -4,22 +4,34 @@
 // average in the place of a balanced exchange, and what else leaves a server over packet ports.
 //
 // Gradients have a choice. Over packets alone, as published, they have packet_ports of the NICs. Or
-// the circuits, which are idle once the last pass has ended, are changed into rings of the region:
-// each server reduces its share over them, the shares are reduced between regions over packets at
-// the same time, chunk by chunk, and are gathered back. Then circuits carry (n-1)/n of the bytes
-// there and back, and packets only one part in n. The wait for the two changes is counted, and that
-// gradients do not run under the backward pass, whose all-to-alls need the circuits. Gradients of
-// experts have no other copy in the region: they go over packets.
+// the circuits that stand, idle once the last pass has ended, take their part: the servers of a
+// region reduce and scatter shared gradients among each other, an even all-to-all, each reduces its
+// share with the other regions over packets, and all is gathered back; chunk by chunk, so that both
+// go on at the same time with a part of the packet ports each. No circuit changes for it. It is
+// counted that such gradients do not run under the backward pass, whose all-to-alls need the
+// circuits. Or the circuits are changed into rings of the region first, and back: the scattering is
+// then as quick as circuits can be, and two changes are waited for. Gradients of experts have no
+// other copy in the region: they go over packets.
 
 #include "plan/mixnet/mixnet.h"
 
 #include <math.h>
+
+// Parts that packet ports are divided in.
+#define PACKET_PARTS 8u
 
 struct fabric {
     const struct weft_hybrid *hybrid;
     const struct weft_study *study;
     struct weft_hybrid_rates rates;
 };
+
+const char *weft_mixnet_gradients_name(enum weft_mixnet_gradients gradients)
+{
+    static const char *const names[] = {"packets", "circuits", "rings"};
+    WEFT_ASSERT(gradients <= WEFT_GRADIENTS_RINGS);
+    return names[gradients];
+}
 
 static bool estimate(double *seconds, const struct fabric *fabric, struct weft_arena scratch,
                      struct weft_error *error)
@@ -61,44 +73,71 @@ static double exchange_rate(const struct weft_hybrid_exchange *exchange, double 
     return seconds > 0 ? exchange->balanced_bytes / seconds : otherwise_Bps;
 }
 
-// The bytes a second at which rings over all replicas reduce shared gradients, where the region's
-// circuits carry what they can.
-static double gradient_rate(uint32_t servers, double circuit_ports, double packet_ports,
-                            double rate_Bps)
+// Bytes a second at which shared gradients are reduced over the circuits that stand and packets:
+// the best of a few ways to divide the packet ports among both stages.
+static double gradient_rate(const struct weft_mixnet_replay *replay, double packet_ports,
+                            double rate_Bps, struct weft_arena scratch)
+{
+    uint32_t n = replay->node_count;
+    double *even = WEFT_NEW(&scratch, double, (size_t)n *n);
+    for (size_t at = 0; at < (size_t)n * n; at++) {
+        even[at] = 1.0 / n;
+    }
+    double best = 0;
+    for (uint32_t part = 1; part < PACKET_PARTS; part++) {
+        double inside = packet_ports * part / PACKET_PARTS;
+        const struct weft_split_options options = {.packet_ports = inside};
+        struct weft_relay_plan plan;
+        weft_circuit_relay(&plan, replay->wirings[0].circuits, even, n, &options, NULL, scratch);
+        double between = 1 / (n * (packet_ports - inside));
+        best = fmax(best, rate_Bps / fmax(plan.time, between));
+    }
+    return best;
+}
+
+// The same over rings of the region.
+static double ring_rate(uint32_t servers, double circuit_ports, double packet_ports,
+                        double rate_Bps)
 {
     double n = servers;
     return rate_Bps * fmin(circuit_ports * n / (n - 1), packet_ports * n);
 }
 
-// The better of both choices for gradients, in *seconds.
+// The best of the choices for gradients, in *seconds; change_s is what rings wait for.
 static bool choose_gradients(struct weft_mixnet_iteration *iteration, double *seconds,
-                             struct fabric *fabric, const struct weft_circuit_delays *delays,
+                             const struct fabric *fabric, double change_s,
                              const struct weft_environment *environment)
 {
+    const struct weft_hybrid *hybrid = fabric->hybrid;
     const struct weft_cluster *cluster = fabric->study->cluster;
-    double packet_ports = fabric->rates.ring_Bps / cluster->rate_Bps;
+    uint32_t servers = iteration->exchange.servers;
     if (!estimate(seconds, fabric, environment->scratch, environment->error)) {
         return false;
     }
-    iteration->gradients_on_circuits = false;
-    uint32_t servers = iteration->exchange.servers;
-    if (servers < 2 || fabric->hybrid->dp * fabric->hybrid->cp == fabric->hybrid->ep ||
-        fabric->hybrid->zero_stage > 1) {
+    iteration->gradients = WEFT_GRADIENTS_PACKETS;
+    if (servers < 2 || iteration->replay.node_count != servers ||
+        hybrid->dp * hybrid->cp == hybrid->ep || hybrid->zero_stage > 1) {
         return true; // one region has all replicas, or gradients leave with every pass
     }
-    struct weft_hybrid after = *fabric->hybrid;
+    double packets = fabric->rates.ring_Bps / cluster->rate_Bps;
+    double circuits = cluster->degree - packets;
+    struct weft_hybrid after = *hybrid;
     after.overlap_gradients = false;
     struct fabric other = {&after, fabric->study, fabric->rates};
-    other.rates.ring_Bps =
-        gradient_rate(servers, cluster->degree - packet_ports, packet_ports, cluster->rate_Bps);
-    double other_s = 0;
-    if (!estimate(&other_s, &other, environment->scratch, environment->error)) {
-        return false;
-    }
-    other_s += 2 * weft_seconds(delays->command_ps + delays->dark_ps + delays->retrain_ps);
-    if (other_s < *seconds) {
-        *seconds = other_s;
-        iteration->gradients_on_circuits = true;
+    for (uint32_t g = WEFT_GRADIENTS_CIRCUITS; g <= WEFT_GRADIENTS_RINGS; g++) {
+        bool rings = g == WEFT_GRADIENTS_RINGS;
+        other.rates.ring_Bps = rings ? ring_rate(servers, circuits, packets, cluster->rate_Bps)
+                                     : gradient_rate(&iteration->replay, packets, cluster->rate_Bps,
+                                                     environment->scratch);
+        double other_s = 0;
+        if (!estimate(&other_s, &other, environment->scratch, environment->error)) {
+            return false;
+        }
+        other_s += rings ? 2 * change_s : 0;
+        if (other_s < *seconds) {
+            *seconds = other_s;
+            iteration->gradients = (enum weft_mixnet_gradients)g;
+        }
     }
     return true;
 }
@@ -115,7 +154,7 @@ static void count_changes(struct weft_mixnet_iteration *iteration, const struct 
     double dark_s = weft_seconds(delays->dark_ps + delays->retrain_ps);
     double ports = (double)exchange->servers * circuit_ports;
     double moved = commands * iteration->replay.moved;
-    if (iteration->gradients_on_circuits) {
+    if (iteration->gradients == WEFT_GRADIENTS_RINGS) {
         commands += 2;
         moved += 2 * ports;
     }
@@ -159,20 +198,38 @@ bool weft_mixnet_iterate(struct weft_mixnet_iteration *iteration, const struct w
     fabric.rates = rates_of(cluster, cluster->degree - (double)circuit_ports);
     double mean_s = mean_exchange(exchange, replay->exchange_s);
     double wait_s = mean_exchange(exchange, replay->wait_s);
+    double change_s = weft_seconds(delays->command_ps + delays->dark_ps + delays->retrain_ps);
     fabric.rates.exchange_Bps = exchange_rate(exchange, mean_s - wait_s, line_Bps);
-    const struct weft_circuit_delays none = {0};
     bool fine = options->published
                     ? estimate(&result.still_s, &fabric, environment->scratch, error)
-                    : choose_gradients(&result, &result.still_s, &fabric, &none, environment);
+                    : choose_gradients(&result, &result.still_s, &fabric, 0, environment);
     fabric.rates.exchange_Bps = exchange_rate(exchange, mean_s, line_Bps);
     fine = fine &&
            (options->published
                 ? estimate(&result.iteration_s, &fabric, environment->scratch, error)
-                : choose_gradients(&result, &result.iteration_s, &fabric, delays, environment));
+                : choose_gradients(&result, &result.iteration_s, &fabric, change_s, environment));
     if (!fine) {
         return false;
     }
     count_changes(&result, &fabric, circuit_ports, delays);
     *iteration = result;
     return true;
+}
+
+bool weft_mixnet_iterate_on(double *seconds, const struct weft_hybrid *hybrid,
+                            const struct weft_study *study,
+                            const struct weft_mixnet_iteration *iteration,
+                            struct weft_arena scratch, struct weft_error *error)
+{
+    const struct weft_hybrid_exchange *exchange = &iteration->exchange;
+    struct fabric fabric = {.hybrid = hybrid, .study = study};
+    if (!weft_hybrid_measure_rates(&fabric.rates, hybrid, study, scratch, error)) {
+        return false;
+    }
+    double line_Bps = study->cluster->degree * study->cluster->rate_Bps;
+    double balanced_s = exchange->balanced_bytes / line_Bps;
+    if (iteration->replay.ideal_s > 0) {
+        fabric.rates.exchange_Bps *= balanced_s / iteration->replay.ideal_s;
+    }
+    return estimate(seconds, &fabric, scratch, error);
 }
