@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+try() { "$@"; echo "= $?"; }
+try weft optics mixnet mixtral-8x7b --rate 100Gbps,400Gbps
+try weft optics mixnet llama-moe --rate 400Gbps --steps 2 --all-first --faults --csv
+weft optics mixnet qwen-moe --rate 400Gbps --steps 2 --save-trace loads.txt --json >one.json
+head -6 loads.txt | cut -c 1-60
+weft optics mixnet qwen-moe --rate 400Gbps --trace loads.txt --json >two.json
+python3 -c '
+import json
+one, two = (json.load(open(name)) for name in ("one.json", "two.json"))
+row = two["rates"][0]
+print(one == two, two["region"], sorted(row), row["published_ratio"])'
+try weft optics mixnet mixtral-8x7b --rate 400Gbps --trace loads.txt
+sed -i 's/^steps 2/steps 3/' loads.txt
+try weft optics mixnet qwen-moe --rate 400Gbps --trace loads.txt
+try weft optics mixnet llama3-8b
+try weft optics mixnet mixtral-8x7b --rate 400
+try weft optics mixnet mixtral-8x7b --first guess
+try weft optics mixnet mixtral-8x7b --circuits 8
+try weft optics mixnet mixtral-8x7b --strategy tp=8,ep=3
+try weft optics mixnet mixtral-8x7b --trace loads.txt --save-trace other.txt
+try weft optics mixnet
+weft optics moe "$EXAMPLES/optics/experts.txt" --circuits 6 --eps 2 --plot circuits.svg >/dev/null
+grep -c '<rect' circuits.svg

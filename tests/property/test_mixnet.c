@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: Apache-2.0
+// MixNet's planner: loads by their law, predictions, the published greedy, one all-to-all in the
+// flow engine beside the formula, iterations beside what they cannot beat, schedules that are
+// involutions, prices of the paper.
+//
+// Seen to fail: a projection without its threshold, a fit that goes up its slope, a greedy that
+// counts one way of a pair, relays left out of the flows, waits that are not added, ports joined
+// one way, a transceiver less on packet NICs, a trace with a row too few.
+
+#include "weft/format/experts.h"
+#include "weft/model.h"
+#include "weft/plan/mixnet.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define GBPS 125e6
+
+static struct weft_arena arena;
+static struct weft_arena scratch;
+static struct weft_error error;
+
+// ---- loads ----
+
+static struct weft_expert_trace generate(double skew, double drift, uint32_t steps,
+                                         struct weft_arena *kept)
+{
+    const struct weft_expert_law law = {16, 6, 8, steps, skew, drift, 7};
+    struct weft_expert_trace trace;
+    weft_experts_generate(&trace, &law, kept, scratch);
+    return trace;
+}
+
+static int compare_falling(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return x > y ? -1 : x < y;
+}
+
+static void loads_follow_their_law(void **state)
+{
+    (void)state;
+    struct weft_arena kept = arena;
+    struct weft_expert_trace trace = generate(1.3, 0.2, 3, &kept);
+    size_t rows = (size_t)trace.steps * trace.layers * trace.ranks;
+    for (size_t r = 0; r < rows; r++) {
+        double row[16];
+        memcpy(row, trace.loads + r * 16, sizeof row);
+        qsort(row, 16, sizeof *row, compare_falling);
+        for (uint32_t e = 0; e < 16; e++) {
+            assert_true(fabs(row[e] / row[0] - pow(e + 1, -1.3)) < 1e-12);
+        }
+    }
+    // Without drift every step is the first one again.
+    trace = generate(1.3, 0, 3, &kept);
+    size_t step = (size_t)trace.layers * trace.ranks * 16;
+    assert_memory_equal(trace.loads, trace.loads + 2 * step, step * sizeof *trace.loads);
+}
+
+static void demand_keeps_every_copy(void **state)
+{
+    (void)state;
+    struct weft_arena kept = arena;
+    struct weft_expert_trace trace = generate(1.2, 0.1, 1, &kept);
+    double bytes[16];
+    weft_experts_demand(bytes, trace.loads, &trace, 4, 1000);
+    for (uint32_t i = 0; i < 4; i++) {
+        double sum = 0;
+        for (uint32_t j = 0; j < 4; j++) {
+            double direct = 0; // by the definition: two ranks and four experts a server
+            double all = 0;
+            for (uint32_t r = 2 * i; r < 2 * i + 2; r++) {
+                for (uint32_t e = 0; e < 16; e++) {
+                    all += trace.loads[r * 16 + e];
+                    direct += e / 4 == j ? trace.loads[r * 16 + e] : 0;
+                }
+            }
+            assert_true(fabs(bytes[i * 4 + j] - 1000 * direct / all) < 1e-9);
+            sum += bytes[i * 4 + j];
+        }
+        assert_true(fabs(sum - 1000) < 1e-9);
+    }
+}
+
+static void traces_that_break_their_header_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"experts 2\nlayers 1\nranks 2\nsteps 2\n1 2\n3 4\n5 6\n",
+         "3 rows, where the header's 2 steps of 1 layers of 2 ranks are 4; correct the header or "
+         "the rows"},
+        {"experts 2\nlayers 1\nranks 1\nsteps 1\n1 2 3\n", "line 5: 3 numbers, where a line has 2"},
+        {"experts 2\nlayers 1\nsteps 1\n1 2\n", "line 4: the header lacks 'ranks N'; a trace "
+                                                "begins with experts, layers, ranks and steps"},
+        {"experts 2\nexperts 2\n", "line 2: experts is stated twice; leave one out"},
+        {"experts 2\nlayers 1\nranks 1\nsteps 1\n0 0\n",
+         "row 1 is nothing but zeros; a rank sends every token somewhere"},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        struct weft_arena kept = arena;
+        struct weft_expert_trace trace;
+        assert_false(
+            weft_experts_read(&trace, rows[r].text, strlen(rows[r].text), &kept, scratch, &error));
+        assert_int_equal(error.code, WEFT_INPUT);
+        assert_string_equal(error.message, rows[r].says);
+    }
+}
+
+// ---- predictions ----
+
+// Loads that do follow a matrix of shares are predicted by it.
+static void a_fit_finds_the_matrix_that_made_the_loads(void **state)
+{
+    (void)state;
+    enum { N = 6, SAMPLES = 60 };
+    struct weft_rng rng;
+    weft_rng_init(&rng, 11);
+    double real[N * N];
+    double before[SAMPLES * N];
+    double after[SAMPLES * N];
+    for (uint32_t e = 0; e < N; e++) {
+        double sum = 0;
+        for (uint32_t f = 0; f < N; f++) {
+            real[f * N + e] = weft_rng_below(&rng, 3) == 0 ? weft_rng_unit(&rng) : 0.01;
+            sum += real[f * N + e];
+        }
+        for (uint32_t f = 0; f < N; f++) {
+            real[f * N + e] /= sum;
+        }
+    }
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        double sum = 0;
+        for (uint32_t e = 0; e < N; e++) {
+            before[s * N + e] = weft_rng_exponential(&rng, 1);
+            sum += before[s * N + e];
+        }
+        for (uint32_t e = 0; e < N; e++) {
+            before[s * N + e] /= sum;
+        }
+        weft_experts_apply(after + s * N, real, before + s * N, N);
+    }
+    double found[N * N];
+    for (uint32_t at = 0; at < N * N; at++) {
+        found[at] = 1.0 / N;
+    }
+    for (uint32_t round = 0; round < 10; round++) {
+        weft_experts_fit(found, before, after, SAMPLES, N, scratch);
+    }
+    for (uint32_t e = 0; e < N; e++) {
+        double sum = 0;
+        for (uint32_t f = 0; f < N; f++) {
+            assert_true(found[f * N + e] >= 0);
+            assert_true(fabs(found[f * N + e] - real[f * N + e]) < 0.01);
+            sum += found[f * N + e];
+        }
+        assert_true(fabs(sum - 1) < 1e-9);
+    }
+}
+
+static double squared_error(const double *matrix, const double *before, const double *after,
+                            uint32_t samples, uint32_t n)
+{
+    double sum = 0;
+    double next[16];
+    for (uint32_t s = 0; s < samples; s++) {
+        weft_experts_apply(next, matrix, before + s * n, n);
+        for (uint32_t f = 0; f < n; f++) {
+            sum += (next[f] - after[s * n + f]) * (next[f] - after[s * n + f]);
+        }
+    }
+    return sum;
+}
+
+// Of loads that follow no matrix, columns are still shares, and no better than those nearby.
+static void a_fit_stays_on_shares_and_is_the_best_there(void **state)
+{
+    (void)state;
+    enum { N = 5, SAMPLES = 12 };
+    struct weft_rng rng;
+    weft_rng_init(&rng, 12);
+    double rows[2][SAMPLES * N];
+    for (uint32_t s = 0; s < 2 * SAMPLES; s++) {
+        double *row = rows[s / SAMPLES] + s % SAMPLES * N;
+        double sum = 0;
+        for (uint32_t e = 0; e < N; e++) {
+            row[e] = weft_rng_exponential(&rng, 1);
+            row[e] *= row[e];
+            sum += row[e];
+        }
+        for (uint32_t e = 0; e < N; e++) {
+            row[e] /= sum;
+        }
+    }
+    double found[N * N];
+    for (uint32_t at = 0; at < N * N; at++) {
+        found[at] = 1.0 / N;
+    }
+    for (uint32_t round = 0; round < 10; round++) {
+        weft_experts_fit(found, rows[0], rows[1], SAMPLES, N, scratch);
+    }
+    double least = squared_error(found, rows[0], rows[1], SAMPLES, N);
+    for (uint32_t e = 0; e < N; e++) {
+        double sum = 0;
+        for (uint32_t f = 0; f < N; f++) {
+            assert_true(found[f * N + e] >= 0);
+            sum += found[f * N + e];
+        }
+        assert_true(fabs(sum - 1) < 1e-9);
+        for (uint32_t f = 0; f < N; f++) { // a little of each share to another
+            double moved = fmin(1e-3, found[f * N + e]);
+            uint32_t other = (f + 1 + e) % N;
+            found[f * N + e] -= moved;
+            found[other * N + e] += moved;
+            assert_true(squared_error(found, rows[0], rows[1], SAMPLES, N) >= least - 1e-7);
+            found[other * N + e] -= moved;
+            found[f * N + e] += moved;
+        }
+    }
+}
+
+// ---- the published greedy ----
+
+// The sheet's matrices; both were worked out by hand or by integer programming.
+static void the_greedy_is_as_published(void **state)
+{
+    (void)state;
+    static const double four[16] = {0, 12, 3, 3, 12, 0, 3, 3, 3, 3, 0, 12, 3, 3, 12, 0};
+    // clang-format off
+    static const double eight[64] = {
+        1368, 5925, 1022, 3097, 17959, 1954, 645, 798,
+        5925, 17959, 1368, 1022, 1954, 3097, 645, 798,
+        1022, 1368, 1954, 798, 17959, 5925, 645, 3097,
+        1954, 645, 5925, 3097, 798, 1022, 17959, 1368,
+        17959, 798, 645, 5925, 1368, 3097, 1954, 1022,
+        5925, 1954, 1022, 17959, 3097, 1368, 798, 645,
+        3097, 1368, 645, 798, 17959, 1954, 1022, 5925,
+        1954, 3097, 798, 1368, 5925, 17959, 645, 1022,
+    };
+    // clang-format on
+    static const uint32_t placed[WEFT_GREEDY_COUNT] = {20, 24, 24};
+    for (uint32_t g = 0; g < WEFT_GREEDY_COUNT; g++) {
+        uint32_t circuits[64];
+        weft_mixnet_greedy(circuits, four, 4, 2, (enum weft_greedy_reading)g, scratch);
+        assert_true(weft_mixnet_whole_time(circuits, four, 4, 1) == 12);
+        weft_mixnet_greedy(circuits, eight, 8, 6, (enum weft_greedy_reading)g, scratch);
+        uint32_t count = 0;
+        for (uint32_t at = 0; at < 64; at++) {
+            count += circuits[at];
+        }
+        assert_int_equal(count, 2 * placed[g]);
+        assert_true(weft_mixnet_whole_time(circuits, eight, 8, 2) == 17959);
+    }
+}
+
+// ---- the flow engine ----
+
+// What the formula says of one all-to-all and what the flow engine plays of it.
+static void the_flow_engine_agrees_with_the_formula(void **state)
+{
+    (void)state;
+    const struct weft_split_options ports = {.circuit_ports = 6, .packet_ports = 2};
+    double mean = 0;
+    double worst = 0;
+    double switched = 0; // one switch for all ports, played, over what its busiest port takes
+    enum { RUNS = 40 };
+    for (uint32_t k = 0; k < RUNS; k++) {
+        struct weft_arena kept = arena;
+        const struct weft_expert_law law = {8, 1, 8, 1, k % 2 == 0 ? 1.2 : 1.6, 0, k};
+        struct weft_expert_trace trace;
+        double bytes[64];
+        uint32_t circuits[64];
+        struct weft_split_times split;
+        struct weft_relay_plan plan;
+        weft_experts_generate(&trace, &law, &kept, scratch);
+        weft_experts_demand(bytes, trace.loads, &trace, 8, 1e9);
+        weft_circuit_split(circuits, &split, bytes, 8, &ports, scratch);
+        weft_circuit_relay(&plan, circuits, bytes, 8, &ports, NULL, scratch);
+        double seconds = 0;
+        const struct weft_environment environment = {
+            .arena = &kept, .scratch = scratch, .threads = 1, .error = &error};
+        double switched_s = 0;
+        static const uint32_t none[64] = {0};
+        const struct weft_split_options packets = {.packet_ports = 8};
+        if (!weft_mixnet_play(&seconds, circuits, bytes, 8, &ports, 400 * GBPS, &environment) ||
+            !weft_mixnet_play(&switched_s, none, bytes, 8, &packets, 400 * GBPS, &environment)) {
+            fail_msg("%s", error.message);
+        }
+        double formula = plan.time / (400 * GBPS);
+        assert_true(seconds >= formula * (1 - 1e-6)); // nothing is quicker than its ports
+        assert_true(switched_s >= split.ideal / (400 * GBPS) * (1 - 1e-6));
+        switched += switched_s / (split.ideal / (400 * GBPS)) / RUNS;
+        mean += seconds / formula / RUNS;
+        worst = fmax(worst, seconds / formula);
+    }
+    print_message("flow engine over formula: mean %.4f, worst %.4f; one switch %.4f\n", mean, worst,
+                  switched);
+    assert_true(mean < 1.12 && worst < 1.3 && switched < 1.12);
+}
+
+// ---- iterations and plans ----
+
+struct case_of {
+    struct weft_model model;
+    struct weft_cluster cluster;
+    struct weft_strategy_setting setting;
+    struct weft_strategy strategy;
+};
+
+static struct weft_study set_case(struct case_of *it, const char *model, const char *degrees,
+                                  double rate_Bps, struct weft_arena *kept)
+{
+    assert_true(weft_model_named(&it->model, model, kept, &error));
+    assert_true(weft_model_set_batch(&it->model, 1024, &error));
+    assert_true(weft_cluster_build(&it->cluster, 16, 8, rate_Bps, &error));
+    it->cluster.accelerators_per_server = 8;
+    it->setting = (struct weft_strategy_setting){.optimizer = WEFT_ADAM, .inside_Bps = 1e12};
+    it->setting.cost.accelerators_per_server = 8;
+    assert_true(weft_accelerator_named(&it->setting.cost.accelerator, "H800", &error));
+    it->strategy = (struct weft_strategy){.kind = WEFT_STRATEGY_HYBRID, .server_count = 16};
+    if (!weft_hybrid_parse(&it->strategy.hybrid, degrees, 128, &error)) {
+        fail_msg("%s", error.message);
+    }
+    return (struct weft_study){
+        .model = &it->model, .cluster = &it->cluster, .setting = &it->setting};
+}
+
+static void iterations_lie_between_what_bounds_them(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *degrees;
+    } rows[] = {{"llama-moe", "tp=4,ep=16,micro=4"},
+                {"qwen-moe", "tp=4,ep=16,micro=4"},
+                {"mixtral-8x7b", "tp=4,pp=4,ep=8,micro=4,recompute=full"}};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        struct weft_arena kept = arena;
+        struct case_of it;
+        const struct weft_study study =
+            set_case(&it, rows[r].model, rows[r].degrees, 400 * GBPS, &kept);
+        const struct weft_environment environment = {
+            .arena = &kept, .scratch = scratch, .seed = 3, .threads = 1, .error = &error};
+        double before_s = 0;
+        static const uint64_t darks_ps[] = {0, 1000000000, 25000000000, 1000000000000};
+        for (uint32_t d = 0; d < 4; d++) {
+            struct weft_mixnet_options options = WEFT_MIXNET_DEFAULTS;
+            options.steps = 2;
+            const struct weft_circuit_delays delays = {0, darks_ps[d], 0, 0};
+            struct weft_mixnet_iteration found;
+            if (!weft_mixnet_iterate(&found, &it.strategy.hybrid, &study, &options, &delays,
+                                     &environment)) {
+                fail_msg("%s", error.message);
+            }
+            assert_true(found.passes_s < found.fat_s);
+            assert_true(found.fat_s <= found.iteration_s * (1 + 1e-9));
+            assert_true(found.still_s <= found.iteration_s * (1 + 1e-9));
+            // Hysteresis: a slower switch never helps much, and never costs more than keeping.
+            assert_true(found.iteration_s >= before_s * (1 - 0.02));
+            before_s = found.iteration_s;
+            for (uint32_t k = 0; k < WEFT_MIXNET_EXCHANGES; k++) {
+                assert_true(found.replay.exchange_s[k] >= found.replay.ideal_s * 0.5);
+            }
+            options.published = true;
+            options.first = WEFT_FIRST_KEEP;
+            struct weft_mixnet_iteration greedy;
+            assert_true(weft_mixnet_iterate(&greedy, &it.strategy.hybrid, &study, &options, &delays,
+                                            &environment));
+            assert_true(greedy.iteration_s > found.iteration_s);
+        }
+    }
+}
+
+// A first all-to-all that waits for its circuits takes the whole change longer.
+static void waits_are_counted(void **state)
+{
+    (void)state;
+    struct weft_arena kept = arena;
+    struct case_of it;
+    const struct weft_study study =
+        set_case(&it, "llama-moe", "tp=4,ep=16,micro=4", 400 * GBPS, &kept);
+    const struct weft_environment environment = {
+        .arena = &kept, .scratch = scratch, .seed = 3, .threads = 1, .error = &error};
+    struct weft_mixnet_options options = WEFT_MIXNET_DEFAULTS;
+    const struct weft_circuit_delays delays = {1000000000, 25000000000, 4000000000, 0};
+    options.steps = 2;
+    options.first = WEFT_FIRST_BLOCK;
+    struct weft_mixnet_iteration found;
+    assert_true(
+        weft_mixnet_iterate(&found, &it.strategy.hybrid, &study, &options, &delays, &environment));
+    const struct weft_mixnet_replay *replay = &found.replay;
+    assert_true(fabs(replay->wait_s[0] - 0.03) < 1e-9);
+    assert_true(replay->exchange_s[0] > 0.03 + 0.9 * replay->ideal_s);
+    assert_true(found.iteration_s - found.still_s > 0.03 * 32);
+    // Faults leave fewer ports, and a server without circuits costs most.
+    double iterations_s[WEFT_FAULT_COUNT];
+    options.first = WEFT_FIRST_PREDICT;
+    for (uint32_t f = 0; f < WEFT_FAULT_COUNT; f++) {
+        options.fault = (enum weft_mixnet_fault)f;
+        assert_true(weft_mixnet_iterate(&found, &it.strategy.hybrid, &study, &options, &delays,
+                                        &environment));
+        iterations_s[f] = found.iteration_s;
+    }
+    assert_true(iterations_s[WEFT_FAULT_PACKET_NIC] > iterations_s[WEFT_FAULT_NONE]);
+    assert_true(iterations_s[WEFT_FAULT_CIRCUIT_NIC] > iterations_s[WEFT_FAULT_NONE]);
+    assert_true(iterations_s[WEFT_FAULT_SERVER] > iterations_s[WEFT_FAULT_PACKET_NIC]);
+}
+
+static void plans_are_whole(void **state)
+{
+    (void)state;
+    struct weft_arena kept = arena;
+    struct case_of it;
+    const struct weft_study study =
+        set_case(&it, "mixtral-8x7b", "tp=8,pp=2,ep=8,micro=4,recompute=full", 400 * GBPS, &kept);
+    const struct weft_environment environment = {
+        .arena = &kept, .scratch = scratch, .seed = 3, .threads = 1, .error = &error};
+    const struct weft_moving_options options = {.delays = WEFT_CIRCUIT_IDEAL(1000000),
+                                                .given = &it.strategy};
+    struct weft_moving_plan plan;
+    if (!weft_mixnet_plan(&plan, &study, NULL, &options, &environment)) {
+        fail_msg("%s", error.message);
+    }
+    assert_int_equal(plan.fabric, WEFT_MOVING_MIXNET);
+    assert_true(plan.estimate && plan.change_count > 0 && plan.strategy.memory != NULL);
+    assert_true(plan.certificate.lower_bound_s <= plan.iteration_s * (1 + 1e-9));
+    assert_true(plan.dark_share >= 0 && plan.dark_share < 1);
+    const struct weft_circuit_schedule *schedule = &plan.schedule;
+    assert_int_equal(schedule->node_count, 8 * 6);
+    assert_true(schedule->change_count > 0);
+    const uint32_t *before = schedule->first;
+    uint64_t start_ps = 0;
+    for (uint32_t c = 0; c <= schedule->change_count; c++) {
+        const uint32_t *peers = c == 0 ? schedule->first : schedule->changes[c - 1].peers;
+        uint32_t moved = 0;
+        for (uint32_t a = 0; a < schedule->node_count; a++) {
+            assert_int_equal(peers[peers[a]], a);
+            assert_true(peers[a] == a || peers[a] / 6 != a / 6);
+            moved += peers[a] != before[a];
+        }
+        assert_true(c == 0 || moved > 0);
+        assert_true(c == 0 || schedule->changes[c - 1].start_ps >= start_ps);
+        start_ps = c == 0 ? 0 : schedule->changes[c - 1].start_ps;
+        before = peers;
+    }
+    assert_true(start_ps < schedule->end_ps);
+    // A model without experts, and servers without a port for packets.
+    struct weft_model dense;
+    assert_true(weft_model_named(&dense, "llama3-8b", &kept, &error));
+    struct weft_study other = study;
+    other.model = &dense;
+    assert_false(weft_mixnet_plan(&plan, &other, NULL, &options, &environment));
+    assert_int_equal(error.code, WEFT_INPUT);
+    struct weft_mixnet_options all = WEFT_MIXNET_DEFAULTS;
+    all.circuit_ports = 8;
+    assert_false(weft_mixnet_plan(&plan, &study, &all, &options, &environment));
+    assert_int_equal(error.code, WEFT_INPUT);
+}
+
+static void prices_are_those_of_the_paper(void **state)
+{
+    (void)state;
+    static const struct {
+        double gbps, fat_usd, mixnet_usd, ratio;
+    } rows[] = {{100, 17504, 12044, 1.453},
+                {200, 35064, 19794, 1.771},
+                {400, 87224, 37874, 2.303},
+                {800, 141136, 60286, 2.341}};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        struct weft_cluster cluster;
+        assert_true(weft_cluster_build(&cluster, 128, 8, rows[r].gbps * GBPS, &error));
+        struct weft_parts fat = weft_mixnet_parts(&cluster, 0);
+        struct weft_parts mixed = weft_mixnet_parts(&cluster, 6);
+        double fat_usd = weft_fabric_cost(&fat, &cluster.prices).total_usd / 128;
+        double mixed_usd = weft_fabric_cost(&mixed, &cluster.prices).total_usd / 128;
+        assert_true(fabs(fat_usd - rows[r].fat_usd) < 0.5);
+        assert_true(fabs(mixed_usd - rows[r].mixnet_usd) < 0.5);
+        assert_true(fabs(fat_usd / mixed_usd - rows[r].ratio) < 5e-4);
+    }
+}
+
+int main(void)
+{
+    if (!weft_arena_init(&arena, (size_t)1 << 30, &error) ||
+        !weft_arena_init(&scratch, (size_t)1 << 30, &error)) {
+        return 1;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loads_follow_their_law),
+        cmocka_unit_test(demand_keeps_every_copy),
+        cmocka_unit_test(traces_that_break_their_header_are_refused),
+        cmocka_unit_test(a_fit_finds_the_matrix_that_made_the_loads),
+        cmocka_unit_test(a_fit_stays_on_shares_and_is_the_best_there),
+        cmocka_unit_test(the_greedy_is_as_published),
+        cmocka_unit_test(the_flow_engine_agrees_with_the_formula),
+        cmocka_unit_test(iterations_lie_between_what_bounds_them),
+        cmocka_unit_test(waits_are_counted),
+        cmocka_unit_test(plans_are_whole),
+        cmocka_unit_test(prices_are_those_of_the_paper),
+    };
+    return cmocka_run_group_tests_name("mixnet", tests, NULL, NULL);
+}
