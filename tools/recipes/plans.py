@@ -193,3 +193,49 @@ def estimates(tool):
             yield [model, rounded(rate), rounded(other_rate), f"{ms(float(best) / 1e3)} ms",
                    f"{ms(float(other) / 1e3)} ms"]
     return [lambda: list(rows())]
+
+
+MIXNET_MODELS = ["mixtral-8x22b", "mixtral-8x7b", "llama-moe", "qwen-moe"]
+
+
+@table("mixnet-models", "docs/mixnet.md", "dear",
+       "model | NICs | Fat-tree s | MixNet | published | still | greedy | perf/$ | published",
+       "weft optics mixnet MODEL --batch 8192")
+def mixnet_models(tool):
+    def rows(model):
+        for row in tool.weft("optics", "mixnet", model, "--batch", 8192)["rates"]:
+            published = row["published_ratio"]
+            yield [model, f"{row['rate_Bps'] / 125e6:.0f}G", f"{row['fat_tree_s']:.3g}",
+                   f"{row['ratio']:.3f}", f"{published:.3f}",
+                   f"{row['still_s'] / row['fat_tree_s']:.3f}", f"{row['greedy_ratio']:.3f}",
+                   f"{row['value_ratio']:.2f}", f"{row['price_ratio'] / published:.2f}"]
+    return [lambda model=model: list(rows(model)) for model in MIXNET_MODELS]
+
+
+@table("mixnet-dark", "docs/mixnet.md", "cheap",
+       "dark time | " + " | ".join(MIXNET_MODELS[1:]),
+       "weft optics mixnet MODEL --batch 8192 --rate 400Gbps --steps 2 --dark-time T")
+def mixnet_dark(tool):
+    def row(dark):
+        found = [tool.weft("optics", "mixnet", model, "--batch", 8192, "--rate", "400Gbps",
+                           "--steps", 2, "--dark-time", dark)["rates"][0]
+                 for model in MIXNET_MODELS[1:]]
+        return [dark.replace("us", " us").replace("ms", " ms").replace("1s", "1 s"),
+                *(f"{one['ratio']:.3f} ({100 * one['dark_share']:.1f} %)" for one in found)]
+    return [lambda dark=dark: [row(dark)] for dark in ("10us", "1ms", "10ms", "25ms", "100ms",
+                                                       "1s")]
+
+
+@table("mixnet-faults", "docs/mixnet.md", "cheap",
+       "fault | " + " | ".join(MIXNET_MODELS[1:]) + " | published",
+       "weft optics mixnet MODEL --batch 8192 --rate 400Gbps --steps 2 --faults")
+def mixnet_faults(tool):
+    published = {"packet-nic": "+3.3 %", "circuit-nic": "+3.3 %", "gpu": "+5.1 %",
+                 "server": "+6.5 %"}
+
+    def rows():
+        found = [tool.weft("optics", "mixnet", model, "--batch", 8192, "--rate", "400Gbps",
+                           "--steps", 2, "--faults")["faults"] for model in MIXNET_MODELS[1:]]
+        return [[fault, *(f"{100 * (one[fault] / one['none'] - 1):+.1f} %" for one in found),
+                 published[fault]] for fault in published]
+    return [rows]
