@@ -41,6 +41,8 @@ static const struct weft_bound classes[] = {
     {.name = "ideal-network-critical-path", .scope = WEFT_BOUND_ANY_FABRIC},
     {.name = "server-sends", .scope = WEFT_BOUND_ANY_FABRIC},
     {.name = "server-receives", .scope = WEFT_BOUND_ANY_FABRIC},
+    // What the wavelengths of a fiber ring carry (src/plan/sip/certify.c).
+    {.name = "ring-cut", .scope = WEFT_BOUND_THIS_FABRIC},
     // Its collectives on this fabric's rings.
     {.name = "fabric-hops", .scope = WEFT_BOUND_THIS_FABRIC},
     {.name = "fabric-concurrent-flow", .scope = WEFT_BOUND_THIS_FABRIC},

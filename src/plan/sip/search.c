@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search of SiP-ML: every global batch, every number of replicas, every rule of splitting and
+// placing, by the list schedule's estimate; the best few are played, and the least time to accuracy
+// wins. The released code loops so too, with an estimate of 0.
+
+#include "sip.h"
+#include "weft/plan/sip.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PLAYED 3u // of the candidates, those with the best estimates
+
+const char *const weft_sip_shots_words[] = {"best", "single", "together", "staggered", NULL};
+
+struct scored {
+    struct sip_choice choice;
+    double estimate_s;
+    double total_s; // to accuracy
+};
+
+struct hunt {
+    const struct weft_study *study;
+    const struct weft_sip_options *sip;
+    const struct weft_strategy *given;
+    uint32_t accelerators;
+    struct sip_target target;
+    struct scored *scored;
+    uint32_t count, room;
+    struct weft_error last; // why the last candidate could not be
+    const struct weft_environment *environment;
+    // Plays a candidate; false with INFEASIBLE: the next one is tried.
+    bool (*play)(void *context, struct sip_run *run, const struct sip_fold *fold,
+                 const struct weft_environment *environment);
+    void *context;
+};
+
+// What a hunt ends with.
+struct catch
+{
+    struct sip_fold *fold;
+    struct sip_run run;
+    double estimate_s;
+};
+
+static bool check(const struct weft_sip_options *sip, uint32_t accelerators,
+                  struct weft_error *error)
+{
+    if (accelerators < 2) {
+        return weft_fail(error, WEFT_INPUT, "one accelerator has nobody to send to; take 2");
+    }
+    if (sip->switches > sip->wavelengths) {
+        weft_fail(error, WEFT_INFEASIBLE,
+                  "%u wavelengths for %u switches: a circuit needs one; take as many",
+                  sip->wavelengths, sip->switches);
+        return weft_remedy(error, "wavelengths", "%u", sip->switches);
+    }
+    if (sip->dp > 0 && accelerators % sip->dp != 0) {
+        return weft_fail(error, WEFT_INPUT, "%u replicas do not divide %u accelerators", sip->dp,
+                         accelerators);
+    }
+    return true;
+}
+
+static struct weft_sip_options with_defaults(const struct weft_sip_options *sip)
+{
+    struct weft_sip_options full = sip != NULL ? *sip : (struct weft_sip_options){0};
+    full.wavelengths = full.wavelengths > 0 ? full.wavelengths : WEFT_SIP_WAVELENGTHS;
+    full.wave_Bps = full.wave_Bps > 0 ? full.wave_Bps : WEFT_SIP_WAVE_BPS;
+    full.switches = full.switches > 0 ? full.switches : WEFT_SIP_SWITCHES;
+    full.reach = full.reach > 0 ? full.reach : WEFT_SIP_REACH;
+    full.mp_max = full.mp_max > 0 ? full.mp_max : WEFT_SIP_MP_MAX;
+    return full;
+}
+
+// ---- candidates ----
+
+static void add_choice(struct hunt *hunt, const struct sip_choice *choice)
+{
+    struct weft_environment inner = *hunt->environment;
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    inner.arena = &kept;
+    inner.error = &hunt->last;
+    struct sip_fold fold;
+    if (!sip_fold_build(&fold, choice, hunt->study, &hunt->target, &inner)) {
+        return;
+    }
+    double estimate_s = sip_schedule(&fold.graph, &hunt->target, inner.scratch);
+    WEFT_ASSERT(hunt->count < hunt->room);
+    hunt->scored[hunt->count++] =
+        (struct scored){*choice, estimate_s, estimate_s * choice->batch.iterations};
+}
+
+static void add_batch(struct hunt *hunt, const struct weft_sip_batch *batch)
+{
+    for (uint32_t dp = 1; dp <= hunt->accelerators && dp <= batch->samples; dp *= 2) {
+        uint32_t mp = hunt->accelerators / dp;
+        bool divides = hunt->accelerators % dp == 0 && batch->samples % dp == 0;
+        if (!divides || mp > hunt->sip->mp_max || (hunt->sip->dp > 0 && hunt->sip->dp != dp)) {
+            continue;
+        }
+        // Placements of one accelerator a replica are all the same.
+        for (int rule = 0; rule < (mp > 1 ? SIP_RULE_COUNT : 1); rule++) {
+            for (int pick = 0; pick < (mp > 1 ? SIP_PICK_COUNT : 1); pick++) {
+                struct sip_choice choice = {
+                    dp, mp, *batch, (enum sip_rule)rule, (enum sip_pick)pick, NULL};
+                add_choice(hunt, &choice);
+            }
+        }
+    }
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const struct scored *x = a;
+    const struct scored *y = b;
+    if (x->total_s != y->total_s) {
+        return x->total_s < y->total_s ? -1 : 1;
+    }
+    const struct sip_choice *c = &x->choice;
+    const struct sip_choice *d = &y->choice;
+    if (c->dp != d->dp) {
+        return c->dp > d->dp ? -1 : 1;
+    }
+    int of_x = (int)c->rule * SIP_PICK_COUNT + (int)c->pick;
+    int of_y = (int)d->rule * SIP_PICK_COUNT + (int)d->pick;
+    return (of_x > of_y) - (of_x < of_y);
+}
+
+static void find_candidates(struct hunt *hunt, struct weft_arena *arena)
+{
+    struct weft_sip_batch own = {hunt->study->model->batch, 1};
+    uint32_t batches = hunt->sip->batch_count > 0 ? hunt->sip->batch_count : 1;
+    hunt->room = batches * 32 * SIP_RULE_COUNT * SIP_PICK_COUNT;
+    hunt->scored = WEFT_NEW(arena, struct scored, hunt->room);
+    weft_fail(&hunt->last, WEFT_INFEASIBLE,
+              "no number of replicas divides both %u accelerators and the batch, with at most %u "
+              "accelerators each",
+              hunt->accelerators, hunt->sip->mp_max);
+    if (hunt->given != NULL && hunt->given->kind == WEFT_STRATEGY_OPERATORS) {
+        struct sip_choice choice = {
+            1, hunt->accelerators, own, SIP_RULE_BYTES, SIP_PICK_FREE, hunt->given};
+        add_choice(hunt, &choice);
+        return;
+    }
+    for (uint32_t b = 0; b < batches; b++) {
+        add_batch(hunt, hunt->sip->batch_count > 0 ? &hunt->sip->batches[b] : &own);
+    }
+    qsort(hunt->scored, hunt->count, sizeof *hunt->scored, by_total);
+}
+
+// Whether two candidates differ in what they take; those that do not are most often the same.
+static bool is_new(const struct hunt *hunt, uint32_t at)
+{
+    for (uint32_t i = 0; i < at; i++) {
+        const struct scored *other = &hunt->scored[i];
+        if (other->choice.dp == hunt->scored[at].choice.dp &&
+            other->choice.batch.samples == hunt->scored[at].choice.batch.samples &&
+            other->estimate_s == hunt->scored[at].estimate_s) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Plays the best estimates until PLAYED of them could be, and keeps the quickest.
+static bool play_best(struct catch *best, struct hunt *hunt)
+{
+    uint32_t played = 0;
+    for (uint32_t i = 0; i < hunt->count && played < PLAYED; i++) {
+        if (!is_new(hunt, i)) {
+            continue;
+        }
+        struct weft_environment inner = *hunt->environment;
+        inner.error = &hunt->last;
+        struct sip_fold *fold = WEFT_NEW(inner.arena, struct sip_fold, 1);
+        struct sip_run run;
+        bool fine =
+            sip_fold_build(fold, &hunt->scored[i].choice, hunt->study, &hunt->target, &inner) &&
+            hunt->play(hunt->context, &run, fold, &inner);
+        if (!fine && hunt->last.code != WEFT_INFEASIBLE) {
+            *hunt->environment->error = hunt->last;
+            return false;
+        }
+        if (!fine) {
+            continue;
+        }
+        double total_s = run.iteration_s * fold->choice.batch.iterations;
+        if (played == 0 || total_s < best->run.iteration_s * best->fold->choice.batch.iterations) {
+            *best = (struct catch){fold, run, hunt->scored[i].estimate_s};
+        }
+        played++;
+    }
+    if (played == 0) {
+        *hunt->environment->error = hunt->last;
+    }
+    return played > 0;
+}
+
+static bool run_hunt(struct catch *best, struct hunt *hunt)
+{
+    struct weft_environment *environment = &(struct weft_environment){0};
+    *environment = *hunt->environment;
+    struct weft_arena kept = weft_arena_split(&environment->scratch);
+    hunt->environment = environment;
+    find_candidates(hunt, &kept);
+    if (hunt->count == 0) {
+        *environment->error = hunt->last;
+        return false;
+    }
+    return play_best(best, hunt);
+}
+
+// ---- light ----
+
+struct light {
+    enum weft_moving_fabric fabric;
+    const struct weft_sip_options *sip;
+    struct weft_circuit_delays delays;
+};
+
+static bool play_light(void *context, struct sip_run *run, const struct sip_fold *fold,
+                       const struct weft_environment *environment)
+{
+    const struct light *light = context;
+    return sip_play_light(run, fold, light->fabric, light->sip, &light->delays, environment);
+}
+
+// What is bought: each accelerator's ports, on OCS a switch port each.
+static void price(struct weft_moving_plan *plan, const struct weft_sip_options *sip,
+                  const struct weft_cluster *cluster, uint32_t accelerators)
+{
+    bool ring = plan->fabric == WEFT_MOVING_SIP_RING;
+    uint64_t ports = (uint64_t)accelerators * (ring ? 1 : sip->switches);
+    double rate_Bps = sip->wavelengths * sip->wave_Bps / (ring ? 1 : sip->switches);
+    plan->parts = (struct weft_parts){
+        .transceivers = ports, .ocs_ports = ring ? 0 : ports, .rate_Bps = rate_Bps};
+    plan->cost = weft_fabric_cost(&plan->parts, &cluster->prices);
+    plan->price_note =
+        ring ? "micro-rings and lasers on the accelerators' interposers are not sold: one "
+               "transceiver of all wavelengths stands for them; fibers have no price"
+             : "combs and lasers on the accelerators' interposers are not sold: transceivers of a "
+               "circuit's rate stand for them";
+}
+
+static void publish(struct weft_sip_result *result, const struct catch *best,
+                    const struct hunt *hunt, struct weft_arena *arena)
+{
+    const struct sip_fold *fold = best->fold;
+    const struct sip_run *run = &best->run;
+    struct weft_moving_plan *plan = &result->plan;
+    plan->strategy = sip_unfold(fold, hunt->accelerators, arena);
+    plan->iteration_s = run->iteration_s;
+    plan->still_s = run->still_s;
+    plan->dark_share = run->dark_share;
+    plan->change_count = run->change_count;
+    plan->schedule = run->schedule;
+    result->accelerators = hunt->accelerators;
+    result->dp = fold->choice.dp;
+    result->mp = fold->choice.mp;
+    result->batch = fold->choice.batch.samples;
+    result->iterations = fold->choice.batch.iterations;
+    result->shots = run->shots;
+    result->estimate_s = best->estimate_s;
+    result->hop_max = 1;
+    result->fold.replicas = fold->replicas;
+    result->fold.node_count = fold->node_count;
+    result->fold.bytes = sip_fold_bytes(fold, arena);
+    result->fold.strategy = fold->strategy;
+    result->fold.graph = fold->graph;
+    if (run->circuits != NULL) {
+        result->hop_max = run->circuits->hop_max;
+        result->circuits = run->circuits->circuits;
+        result->permutations = run->circuits->permutations;
+    }
+    if (run->waves != NULL) {
+        result->arc_count = run->waves->arc_count;
+        result->arcs = run->waves->arcs;
+        result->fiber_wavelengths = run->waves->fiber_wavelengths;
+    }
+}
+
+bool weft_sip_search(struct weft_sip_result *result, const struct weft_study *study,
+                     enum weft_moving_fabric fabric, const struct weft_sip_options *sip,
+                     const struct weft_moving_options *options,
+                     const struct weft_environment *environment)
+{
+    WEFT_ASSERT(fabric == WEFT_MOVING_SIP_OCS || fabric == WEFT_MOVING_SIP_RING);
+    struct weft_sip_options full = with_defaults(sip);
+    uint64_t accelerators =
+        (uint64_t)study->cluster->server_count * study->cluster->accelerators_per_server;
+    if (options->given != NULL && options->given->kind == WEFT_STRATEGY_HYBRID) {
+        full.dp = options->given->hybrid.dp;
+    }
+    if (!check(&full, (uint32_t)accelerators, environment->error)) {
+        return false;
+    }
+    struct light light = {fabric, &full, options->delays};
+    struct hunt hunt = {
+        .study = study,
+        .sip = &full,
+        .given = options->given,
+        .accelerators = (uint32_t)accelerators,
+        .target = {.port_Bps = full.wavelengths * full.wave_Bps,
+                   .collective_Bps = full.wavelengths * full.wave_Bps,
+                   .reach = full.reach,
+                   .latency_ps = study->cluster->latency_ps,
+                   .gradient_bytes = full.gradient_bytes},
+        .environment = environment,
+        .play = play_light,
+        .context = &light,
+    };
+    struct catch best;
+    struct weft_sip_result found = {.plan = {.fabric = fabric}};
+    if (!run_hunt(&best, &hunt) || !sip_certify(&found.plan.certificate, best.fold, fabric, &full,
+                                                best.run.iteration_s, environment)) {
+        return false;
+    }
+    hunt.environment = environment;
+    publish(&found, &best, &hunt, environment->arena);
+    price(&found.plan, &full, study->cluster, hunt.accelerators);
+    *result = found;
+    return true;
+}
+
+bool weft_sip_plan(struct weft_moving_plan *plan, const struct weft_study *study,
+                   enum weft_moving_fabric fabric, const struct weft_sip_options *sip,
+                   const struct weft_moving_options *options,
+                   const struct weft_environment *environment)
+{
+    struct weft_sip_result result;
+    if (!weft_sip_search(&result, study, fabric, sip, options, environment)) {
+        return false;
+    }
+    *plan = result.plan;
+    return true;
+}
+
+// ---- electricity ----
+
+static bool play_electric(void *context, struct sip_run *run, const struct sip_fold *fold,
+                          const struct weft_environment *environment)
+{
+    const struct weft_sip_electrical *electrical = context;
+    struct weft_environment inner = *environment;
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    struct weft_network network;
+    *run = (struct sip_run){0};
+    return sip_electric_build(&network, fold, electrical, &kept, inner.scratch,
+                              environment->error) &&
+           sip_play(&run->iteration_s, fold, &network, false, &inner);
+}
+
+bool weft_sip_switch(struct weft_sip_switched *result, const struct weft_study *study,
+                     const struct weft_sip_electrical *electrical,
+                     const struct weft_sip_options *sip, const struct weft_environment *environment)
+{
+    struct weft_sip_options full = with_defaults(sip);
+    full.switches = full.switches < full.wavelengths ? full.switches : full.wavelengths;
+    uint64_t accelerators =
+        (uint64_t)study->cluster->server_count * study->cluster->accelerators_per_server;
+    if (!check(&full, (uint32_t)accelerators, environment->error)) {
+        return false;
+    }
+    double cap_Bps = electrical->cap_Bps > 0 && electrical->cap_Bps < electrical->rate_Bps
+                         ? electrical->cap_Bps
+                         : electrical->rate_Bps;
+    struct weft_sip_electrical context = *electrical;
+    struct hunt hunt = {
+        .study = study,
+        .sip = &full,
+        .accelerators = (uint32_t)accelerators,
+        .target = {.port_Bps = electrical->rate_Bps,
+                   .collective_Bps = cap_Bps,
+                   .reach = full.mp_max,
+                   .latency_ps = study->cluster->latency_ps,
+                   .gradient_bytes = full.gradient_bytes},
+        .environment = environment,
+        .play = play_electric,
+        .context = &context,
+    };
+    struct catch best;
+    if (!run_hunt(&best, &hunt)) {
+        return false;
+    }
+    *result = (struct weft_sip_switched){best.fold->choice.dp, best.fold->choice.mp,
+                                         best.fold->choice.batch.samples, best.run.iteration_s,
+                                         best.fold->choice.batch.iterations};
+    return true;
+}
