@@ -13,6 +13,7 @@ static const struct cli_entry subs[] = {
     {"collective", "circuits that follow the steps of a collective, or are set once",
      optics_collective},
     {"mixnet", "a model with experts on such circuits, against Fat-trees", optics_mixnet},
+    {"sip", "SiP-ML: a model on accelerators of silicon photonics", optics_sip},
     {NULL, NULL, NULL},
 };
 

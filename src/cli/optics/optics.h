@@ -13,5 +13,6 @@ int optics_color(int argc, char **argv);
 int optics_maxmin(int argc, char **argv);
 int optics_moe(int argc, char **argv);
 int optics_mixnet(int argc, char **argv);
+int optics_sip(int argc, char **argv);
 
 #endif
