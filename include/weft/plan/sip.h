@@ -35,7 +35,7 @@ struct weft_sip_options {
     uint32_t wavelengths; // of an accelerator, W; 0 = 20
     double wave_Bps;      // of a wavelength; 0 = 25 Gbps
     uint32_t switches;    // parallel, each with a port of every accelerator, Q; 0 = 20
-    uint32_t reach;  // how far on the ring of ids an operator may lie from what it reads; 0 = 16
+    uint32_t reach;  // ids that an operator may lie behind what it reads; 0 = 16, and any number
     uint32_t mp_max; // accelerators of a replica at most; 0 = 64
     uint32_t dp;     // replicas; 0 = the best of 1, 2, 4 ...
     enum weft_sip_shots shots;

@@ -117,7 +117,7 @@ static struct span reach_of(struct placer *placer, const struct part *part)
     if (!any) {
         return (struct span){0, mp};
     }
-    uint32_t count = placer->target->reach < mp ? placer->target->reach : mp;
+    uint32_t count = fold->choice.reach < mp ? fold->choice.reach : mp;
     return (struct span){leftmost(placer->read, mp), count};
 }
 
@@ -169,7 +169,7 @@ static bool place_operator(struct placer *placer, uint32_t op, struct weft_arena
 {
     struct sip_fold *fold = placer->fold;
     struct weft_operator_cost cost;
-    if (!sip_split(&placer->splits[op], fold, op, placer->splits, placer->target, error)) {
+    if (!sip_split(&placer->splits[op], fold, op, placer->splits, error)) {
         return false;
     }
     struct weft_split split = placer->splits[op];

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLAYED 3u // of the candidates, those with the best estimates
+#define SCREENED 24u // of the candidates, those with the best estimates, on circuits that stay
+#define PLAYED 2u    // of these, as asked
 
 const char *const weft_sip_shots_words[] = {"best", "single", "together", "staggered", NULL};
 
@@ -24,20 +25,22 @@ struct hunt {
     const struct weft_sip_options *sip;
     const struct weft_strategy *given;
     uint32_t accelerators;
+    uint32_t reach; // 0 = the published one and anywhere
     struct sip_target target;
     struct scored *scored;
     uint32_t count, room;
+    uint32_t *order; // of the screened, the quickest first
+    uint32_t kept;
     struct weft_error last; // why the last candidate could not be
     const struct weft_environment *environment;
-    // Plays a candidate; false with INFEASIBLE: the next one is tried.
-    bool (*play)(void *context, struct sip_run *run, const struct sip_fold *fold,
+    // Plays a candidate; `still`: with circuits that stay.
+    bool (*play)(void *context, struct sip_run *run, const struct sip_fold *fold, bool still,
                  const struct weft_environment *environment);
     void *context;
 };
 
 // What a hunt ends with.
-struct catch
-{
+struct trial {
     struct sip_fold *fold;
     struct sip_run run;
     double estimate_s;
@@ -68,7 +71,6 @@ static struct weft_sip_options with_defaults(const struct weft_sip_options *sip)
     full.wavelengths = full.wavelengths > 0 ? full.wavelengths : WEFT_SIP_WAVELENGTHS;
     full.wave_Bps = full.wave_Bps > 0 ? full.wave_Bps : WEFT_SIP_WAVE_BPS;
     full.switches = full.switches > 0 ? full.switches : WEFT_SIP_SWITCHES;
-    full.reach = full.reach > 0 ? full.reach : WEFT_SIP_REACH;
     full.mp_max = full.mp_max > 0 ? full.mp_max : WEFT_SIP_MP_MAX;
     return full;
 }
@@ -91,6 +93,23 @@ static void add_choice(struct hunt *hunt, const struct sip_choice *choice)
         (struct scored){*choice, estimate_s, estimate_s * choice->batch.iterations};
 }
 
+// Every rule; within the reach that is asked for, or the published one and anywhere. Placements of
+// one accelerator a replica are all the same.
+static void add_placements(struct hunt *hunt, const struct sip_choice *shape)
+{
+    uint32_t mp = shape->mp;
+    uint32_t asked = hunt->reach < mp ? hunt->reach : mp;
+    const uint32_t reaches[] = {asked > 0 ? asked : WEFT_SIP_REACH, mp};
+    uint32_t reach_count = asked == 0 && mp > WEFT_SIP_REACH ? 2 : 1;
+    for (uint32_t i = 0; i < (mp > 1 ? reach_count * SIP_RULE_COUNT * SIP_PICK_COUNT : 1); i++) {
+        struct sip_choice choice = *shape;
+        choice.pick = (enum sip_pick)(i % SIP_PICK_COUNT);
+        choice.rule = (enum sip_rule)(i / SIP_PICK_COUNT % SIP_RULE_COUNT);
+        choice.reach = reaches[i / SIP_PICK_COUNT / SIP_RULE_COUNT];
+        add_choice(hunt, &choice);
+    }
+}
+
 static void add_batch(struct hunt *hunt, const struct weft_sip_batch *batch)
 {
     for (uint32_t dp = 1; dp <= hunt->accelerators && dp <= batch->samples; dp *= 2) {
@@ -99,14 +118,7 @@ static void add_batch(struct hunt *hunt, const struct weft_sip_batch *batch)
         if (!divides || mp > hunt->sip->mp_max || (hunt->sip->dp > 0 && hunt->sip->dp != dp)) {
             continue;
         }
-        // Placements of one accelerator a replica are all the same.
-        for (int rule = 0; rule < (mp > 1 ? SIP_RULE_COUNT : 1); rule++) {
-            for (int pick = 0; pick < (mp > 1 ? SIP_PICK_COUNT : 1); pick++) {
-                struct sip_choice choice = {
-                    dp, mp, *batch, (enum sip_rule)rule, (enum sip_pick)pick, NULL};
-                add_choice(hunt, &choice);
-            }
-        }
+        add_placements(hunt, &(struct sip_choice){.dp = dp, .mp = mp, .batch = *batch});
     }
 }
 
@@ -122,6 +134,9 @@ static int by_total(const void *a, const void *b)
     if (c->dp != d->dp) {
         return c->dp > d->dp ? -1 : 1;
     }
+    if (c->reach != d->reach) {
+        return c->reach < d->reach ? -1 : 1;
+    }
     int of_x = (int)c->rule * SIP_PICK_COUNT + (int)c->pick;
     int of_y = (int)d->rule * SIP_PICK_COUNT + (int)d->pick;
     return (of_x > of_y) - (of_x < of_y);
@@ -131,7 +146,7 @@ static void find_candidates(struct hunt *hunt, struct weft_arena *arena)
 {
     struct weft_sip_batch own = {hunt->study->model->batch, 1};
     uint32_t batches = hunt->sip->batch_count > 0 ? hunt->sip->batch_count : 1;
-    hunt->room = batches * 32 * SIP_RULE_COUNT * SIP_PICK_COUNT;
+    hunt->room = batches * 32 * 2 * SIP_RULE_COUNT * SIP_PICK_COUNT;
     hunt->scored = WEFT_NEW(arena, struct scored, hunt->room);
     weft_fail(&hunt->last, WEFT_INFEASIBLE,
               "no number of replicas divides both %u accelerators and the batch, with at most %u "
@@ -139,7 +154,7 @@ static void find_candidates(struct hunt *hunt, struct weft_arena *arena)
               hunt->accelerators, hunt->sip->mp_max);
     if (hunt->given != NULL && hunt->given->kind == WEFT_STRATEGY_OPERATORS) {
         struct sip_choice choice = {
-            1, hunt->accelerators, own, SIP_RULE_BYTES, SIP_PICK_FREE, hunt->given};
+            .dp = 1, .mp = hunt->accelerators, .batch = own, .given = hunt->given};
         add_choice(hunt, &choice);
         return;
     }
@@ -149,63 +164,97 @@ static void find_candidates(struct hunt *hunt, struct weft_arena *arena)
     qsort(hunt->scored, hunt->count, sizeof *hunt->scored, by_total);
 }
 
-// Whether two candidates differ in what they take; those that do not are most often the same.
+// Whether no candidate before has as many replicas and samples, and the same rule or estimate:
+// those are most often the same placement.
 static bool is_new(const struct hunt *hunt, uint32_t at)
 {
+    const struct scored *own = &hunt->scored[at];
     for (uint32_t i = 0; i < at; i++) {
         const struct scored *other = &hunt->scored[i];
-        if (other->choice.dp == hunt->scored[at].choice.dp &&
-            other->choice.batch.samples == hunt->scored[at].choice.batch.samples &&
-            other->estimate_s == hunt->scored[at].estimate_s) {
+        if (other->choice.dp == own->choice.dp &&
+            other->choice.batch.samples == own->choice.batch.samples &&
+            other->choice.reach == own->choice.reach &&
+            (other->choice.rule == own->choice.rule || other->estimate_s == own->estimate_s)) {
             return false;
         }
     }
     return true;
 }
 
-// Plays the best estimates until PLAYED of them could be, and keeps the quickest.
-static bool play_best(struct catch *best, struct hunt *hunt)
+// Builds and plays candidate `at`, with circuits that stay or as asked. False with INFEASIBLE: it
+// cannot be on this fabric.
+static bool play_one(struct trial *trial, struct hunt *hunt, uint32_t at, bool still,
+                     const struct weft_environment *environment)
+{
+    trial->fold = WEFT_NEW(environment->arena, struct sip_fold, 1);
+    trial->estimate_s = hunt->scored[at].estimate_s;
+    return sip_fold_build(trial->fold, &hunt->scored[at].choice, hunt->study, &hunt->target,
+                          environment) &&
+           hunt->play(hunt->context, &trial->run, trial->fold, still, environment);
+}
+
+// Plays the candidates with the best estimates on circuits that stay, which puts them into order;
+// what cannot be goes to the end. False where something else fails.
+static bool screen(struct hunt *hunt)
 {
     uint32_t played = 0;
-    for (uint32_t i = 0; i < hunt->count && played < PLAYED; i++) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < hunt->count && played < SCREENED; i++) {
+        struct weft_environment inner = *hunt->environment;
+        struct weft_arena trial_arena = weft_arena_split(&inner.scratch);
+        inner.arena = &trial_arena;
+        inner.error = &hunt->last;
+        struct trial trial;
         if (!is_new(hunt, i)) {
             continue;
         }
-        struct weft_environment inner = *hunt->environment;
-        inner.error = &hunt->last;
-        struct sip_fold *fold = WEFT_NEW(inner.arena, struct sip_fold, 1);
-        struct sip_run run;
-        bool fine =
-            sip_fold_build(fold, &hunt->scored[i].choice, hunt->study, &hunt->target, &inner) &&
-            hunt->play(hunt->context, &run, fold, &inner);
-        if (!fine && hunt->last.code != WEFT_INFEASIBLE) {
-            *hunt->environment->error = hunt->last;
+        if (play_one(&trial, hunt, i, true, &inner)) {
+            hunt->order[kept++] = i;
+            hunt->scored[i].total_s =
+                trial.run.iteration_s * hunt->scored[i].choice.batch.iterations;
+            played++;
+        } else if (hunt->last.code != WEFT_INFEASIBLE) {
             return false;
         }
-        if (!fine) {
-            continue;
-        }
-        double total_s = run.iteration_s * fold->choice.batch.iterations;
-        if (played == 0 || total_s < best->run.iteration_s * best->fold->choice.batch.iterations) {
-            *best = (struct catch){fold, run, hunt->scored[i].estimate_s};
-        }
-        played++;
     }
-    if (played == 0) {
-        *hunt->environment->error = hunt->last;
+    for (uint32_t i = 1; i < kept; i++) { // by insertion: few, and equals keep their order
+        for (uint32_t at = i; at > 0 && hunt->scored[hunt->order[at]].total_s <
+                                            hunt->scored[hunt->order[at - 1]].total_s;
+             at--) {
+            uint32_t other = hunt->order[at];
+            hunt->order[at] = hunt->order[at - 1];
+            hunt->order[at - 1] = other;
+        }
     }
-    return played > 0;
+    hunt->kept = kept;
+    return kept > 0;
 }
 
-static bool run_hunt(struct catch *best, struct hunt *hunt)
+// Plays the quickest of the screened once more as asked, and keeps the best.
+static bool play_best(struct trial *best, struct hunt *hunt)
 {
-    struct weft_environment *environment = &(struct weft_environment){0};
-    *environment = *hunt->environment;
-    struct weft_arena kept = weft_arena_split(&environment->scratch);
-    hunt->environment = environment;
+    for (uint32_t i = 0; i < hunt->kept && i < PLAYED; i++) {
+        struct trial trial;
+        if (!play_one(&trial, hunt, hunt->order[i], false, hunt->environment)) {
+            return false;
+        }
+        if (i == 0 || trial.run.iteration_s * trial.fold->choice.batch.iterations <
+                          best->run.iteration_s * best->fold->choice.batch.iterations) {
+            *best = trial;
+        }
+    }
+    return true;
+}
+
+static bool run_hunt(struct trial *best, struct hunt *hunt)
+{
+    struct weft_environment inner = *hunt->environment;
+    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    hunt->environment = &inner;
     find_candidates(hunt, &kept);
-    if (hunt->count == 0) {
-        *environment->error = hunt->last;
+    hunt->order = WEFT_NEW(&kept, uint32_t, (size_t)hunt->count + 1);
+    if (hunt->count == 0 || !screen(hunt)) {
+        *inner.error = hunt->last;
         return false;
     }
     return play_best(best, hunt);
@@ -219,11 +268,13 @@ struct light {
     struct weft_circuit_delays delays;
 };
 
-static bool play_light(void *context, struct sip_run *run, const struct sip_fold *fold,
+static bool play_light(void *context, struct sip_run *run, const struct sip_fold *fold, bool still,
                        const struct weft_environment *environment)
 {
     const struct light *light = context;
-    return sip_play_light(run, fold, light->fabric, light->sip, &light->delays, environment);
+    struct weft_sip_options sip = *light->sip;
+    sip.shots = still ? WEFT_SIP_SINGLE : sip.shots;
+    return sip_play_light(run, fold, light->fabric, &sip, &light->delays, environment);
 }
 
 // What is bought: each accelerator's ports, on OCS a switch port each.
@@ -243,7 +294,7 @@ static void price(struct weft_moving_plan *plan, const struct weft_sip_options *
                "circuit's rate stand for them";
 }
 
-static void publish(struct weft_sip_result *result, const struct catch *best,
+static void publish(struct weft_sip_result *result, const struct trial *best,
                     const struct hunt *hunt, struct weft_arena *arena)
 {
     const struct sip_fold *fold = best->fold;
@@ -300,23 +351,22 @@ bool weft_sip_search(struct weft_sip_result *result, const struct weft_study *st
         .study = study,
         .sip = &full,
         .given = options->given,
+        .reach = full.reach,
         .accelerators = (uint32_t)accelerators,
         .target = {.port_Bps = full.wavelengths * full.wave_Bps,
                    .collective_Bps = full.wavelengths * full.wave_Bps,
-                   .reach = full.reach,
                    .latency_ps = study->cluster->latency_ps,
                    .gradient_bytes = full.gradient_bytes},
         .environment = environment,
         .play = play_light,
         .context = &light,
     };
-    struct catch best;
+    struct trial best;
     struct weft_sip_result found = {.plan = {.fabric = fabric}};
     if (!run_hunt(&best, &hunt) || !sip_certify(&found.plan.certificate, best.fold, fabric, &full,
                                                 best.run.iteration_s, environment)) {
         return false;
     }
-    hunt.environment = environment;
     publish(&found, &best, &hunt, environment->arena);
     price(&found.plan, &full, study->cluster, hunt.accelerators);
     *result = found;
@@ -339,8 +389,9 @@ bool weft_sip_plan(struct weft_moving_plan *plan, const struct weft_study *study
 // ---- electricity ----
 
 static bool play_electric(void *context, struct sip_run *run, const struct sip_fold *fold,
-                          const struct weft_environment *environment)
+                          bool still, const struct weft_environment *environment)
 {
+    (void)still;
     const struct weft_sip_electrical *electrical = context;
     struct weft_environment inner = *environment;
     struct weft_arena kept = weft_arena_split(&inner.scratch);
@@ -369,17 +420,17 @@ bool weft_sip_switch(struct weft_sip_switched *result, const struct weft_study *
     struct hunt hunt = {
         .study = study,
         .sip = &full,
+        .reach = full.mp_max,
         .accelerators = (uint32_t)accelerators,
         .target = {.port_Bps = electrical->rate_Bps,
                    .collective_Bps = cap_Bps,
-                   .reach = full.mp_max,
                    .latency_ps = study->cluster->latency_ps,
                    .gradient_bytes = full.gradient_bytes},
         .environment = environment,
         .play = play_electric,
         .context = &context,
     };
-    struct catch best;
+    struct trial best;
     if (!run_hunt(&best, &hunt)) {
         return false;
     }

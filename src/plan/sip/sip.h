@@ -29,6 +29,7 @@ struct sip_choice {
     struct weft_sip_batch batch;
     enum sip_rule rule;
     enum sip_pick pick;
+    uint32_t reach;                    // ids that a part may lie behind what it reads
     const struct weft_strategy *given; // of all accelerators, not chosen here; NULL = none
 };
 
@@ -36,7 +37,6 @@ struct sip_choice {
 struct sip_target {
     double port_Bps;       // of an accelerator
     double collective_Bps; // of it, between replicas
-    uint32_t reach;
     uint64_t latency_ps;
     double gradient_bytes; // of a replica; 0 = the parameters'
 };
@@ -65,8 +65,7 @@ static inline struct weft_study sip_study(const struct sip_fold *fold)
 // How an operator of the fold is divided inside a replica: at most 2^floor(log2(time / quantum))
 // parts and mp. Fails as weft_operator_time does.
 bool sip_split(struct weft_split *split, const struct sip_fold *fold, uint32_t op,
-               const struct weft_split *splits, const struct sip_target *target,
-               struct weft_error *error) WEFT_MUST_USE;
+               const struct weft_split *splits, struct weft_error *error) WEFT_MUST_USE;
 // Fills the fold's strategy. Fails with INFEASIBLE where no accelerator within reach has memory.
 bool sip_place(struct sip_fold *fold, const struct sip_target *target, struct weft_arena *arena,
                struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;

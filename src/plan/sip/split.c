@@ -88,8 +88,7 @@ static bool follow(struct weft_split *split, const struct sip_fold *fold, uint32
 }
 
 bool sip_split(struct weft_split *split, const struct sip_fold *fold, uint32_t op,
-               const struct weft_split *splits, const struct sip_target *target,
-               struct weft_error *error)
+               const struct weft_split *splits, struct weft_error *error)
 {
     struct weft_operator_cost cost;
     struct weft_split whole = {fold->replicas, 1};
@@ -102,7 +101,7 @@ bool sip_split(struct weft_split *split, const struct sip_fold *fold, uint32_t o
     uint64_t samples = fold->model.batch / fold->replicas;
     uint32_t most = part_target(cost.forward_ps, fold->choice.mp);
     struct weft_split best = {1, 1};
-    for (uint32_t parameters = 1; parameters <= most && parameters <= target->reach;
+    for (uint32_t parameters = 1; parameters <= most && parameters <= fold->choice.reach;
          parameters *= 2) {
         struct weft_split next = {sample_parts(samples, most / parameters), parameters};
         if (can_divide(fold, op, next) && is_better(fold, op, next, best)) {

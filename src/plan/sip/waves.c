@@ -15,8 +15,11 @@
 
 #include <math.h>
 
-#define STEPS 12u          // of the search for r
-#define MOVES_MAX 20000ull // of a coloring: it is asked many times
+// A search for r asks for so many colorings, each of which may make so many moves for each arc
+// times each arc: with a second core 64 accelerators of 80 wavelengths take about a second.
+#define STEPS 8u
+#define MOVES_MAX 20000u
+#define MOVE_WORK 1000000u
 
 // What a pair wants on one fiber, or, where the way is free, on either.
 struct want {
@@ -138,8 +141,9 @@ static uint32_t color_fiber(struct sip_waves *waves, const struct ring *ring, bo
     struct weft_ring_arc *arcs = WEFT_NEW_RAW(&scratch, struct weft_ring_arc, count);
     uint32_t *want_of = WEFT_NEW_RAW(&scratch, uint32_t, count);
     list_arcs(arcs, want_of, ring, counter);
+    uint32_t moves = MOVE_WORK / count < MOVES_MAX ? MOVE_WORK / count + 1 : MOVES_MAX;
     const struct weft_ring_options options = {
-        .both_ways = ring->free_ways, .move_limit = MOVES_MAX, .node_limit = MOVES_MAX, .seed = 1};
+        .both_ways = ring->free_ways, .move_limit = moves, .node_limit = moves, .seed = 1};
     struct weft_ring_coloring coloring;
     struct weft_arena kept = weft_arena_split(&scratch);
     weft_circuit_color_ring(&coloring, arcs, count, ring->n, &options, &kept, scratch);
