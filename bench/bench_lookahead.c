@@ -136,7 +136,8 @@ static uint32_t node_of(const struct packet_engine *engine, uint32_t event, uint
     case PACKET_EVENT_PULL:
     case PACKET_EVENT_PORT:
         break;
-    case PACKET_EVENT_SKIP: // no run here skips
+    case PACKET_EVENT_SKIP: // no run here skips, nor do its circuits change
+    case PACKET_EVENT_CIRCUIT:
         return *from = 0;
     }
     return *from = links[index].from;

@@ -28,10 +28,11 @@ static bool check_packets(const struct weft_flow_list *flows, const struct weft_
 
 // Everything that a list can be wrong in, before anything is reserved. *path_total is the number of
 // paths that its flows take at most, plus one: so many messages can be open at once.
-static bool check_flows(const struct weft_flow_list *flows, const struct weft_fabric *fabric,
-                        const struct weft_routes *routes, uint32_t *path_total,
+static bool check_flows(const struct weft_flow_list *flows, const struct weft_routes *routes,
+                        const struct weft_sim_options *options, uint32_t *path_total,
                         struct weft_error *error)
 {
+    const struct weft_fabric *fabric = routes->fabric;
     uint64_t total = 1;
     uint64_t start_ps = 0;
     for (uint32_t i = 0; i < flows->count; i++) {
@@ -53,7 +54,9 @@ static bool check_flows(const struct weft_flow_list *flows, const struct weft_fa
                              "flow %u: no route from server %u to server %u; join them by links", i,
                              from, to);
         }
-        total += from == to ? 1 : weft_routes_part_count(routes, from, to);
+        total += from == to ? 1
+                            : sim_circuits_part_max(fabric, options,
+                                                    weft_routes_part_count(routes, from, to));
     }
     if (total * routes->hop_max > UINT32_MAX / 2) {
         return weft_fail(error, WEFT_INPUT, "%u flows are more than one run holds; split the list",
@@ -87,6 +90,7 @@ static void play(struct flows_player *player)
         double until_ps = weft_active_window_ps(active);
         struct weft_active_end end;
         while (weft_active_take(active, until_ps, &end)) {
+            sim_circuits_ended(&player->net, end.class_id);
             double wire_bytes =
                 weft_simnet_wire_bytes(&player->net, (double)flows->size_bytes[end.owner]);
             double latency_ps = weft_simnet_latency_ps(&player->net, end.class_id, wire_bytes);
@@ -124,11 +128,11 @@ static void play_packets(struct flows_player *player)
         struct packet_end end;
         if (sim_watch_run(&player->watch, packets, until_ps, &end)) {
             double end_ps = (double)packets->clock.now_ps;
+            sim_circuits_ended(&player->net, end.path_id);
             end_ps += weft_simnet_tail_ps(&player->net, end.path_id, 0);
             player->end_ps[end.owner] = fmax(player->end_ps[end.owner], end_ps);
             sim_watch_record(&player->watch, &player->net, &end, end_ps, 0, end.owner);
             weft_active_close(&player->net.active, end.path_id);
-            sim_circuits_ended(&player->net);
         } else if (!more || player->watch.is_over) {
             break;
         } else {
@@ -223,7 +227,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     filled.packet = filled.packet == NULL ? &defaults : filled.packet;
     options = &filled;
     if (!weft_simnet_check_options(options, error) || !sim_circuits_check(fabric, options, error) ||
-        !check_flows(flows, fabric, routes, &path_total, error) ||
+        !check_flows(flows, routes, options, &path_total, error) ||
         (packets && (!check_packets(flows, fabric, options, error) ||
                      !packet_ports_check_flows(options, path_total, routes->hop_max, error)))) {
         return false;
@@ -249,8 +253,8 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     } else if (!run_packets(&player, &outcome, scratch, error)) {
         return false;
     }
-    if (!sim_circuits_finish(&player.net, error) ||
-        !sim_watch_check(&player.watch, &player.net, name_flow, NULL, error) ||
+    if (!sim_watch_check(&player.watch, &player.net, name_flow, NULL, error) ||
+        !sim_circuits_finish(&player.net, error) ||
         !(outcome.folded
               ? flows_round_classes(&outcome, completion_ps, &player, flows, scratch, error)
               : round_ends(&outcome, completion_ps, &player, error))) {

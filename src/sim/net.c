@@ -41,7 +41,7 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
 {
     struct weft_active_room wide = *room;
     if (options->circuits != NULL) {
-        wide.hop_max = fabric->server_count; // the controller's paths may be longer than the routes
+        wide.hop_max = fabric->node_count; // the controller's paths may be longer than the routes
     }
     *net = (struct weft_simnet){.fabric = fabric, .routes = routes, .options = options};
     double *capacity_Bps = WEFT_NEW_RAW(arena, double, fabric->link_count);
@@ -54,7 +54,7 @@ void weft_simnet_init(struct weft_simnet *net, const struct weft_fabric *fabric,
         packet_engine_init(&net->packets, fabric, options, wide.flow_capacity, wide.hop_max, arena);
     }
     if (options->circuits != NULL) {
-        sim_circuits_init(net, wide.flow_capacity, arena);
+        sim_circuits_init(net, &wide, arena);
     }
 }
 
@@ -71,7 +71,7 @@ void weft_simnet_init_joined(struct weft_simnet *net, const double *capacity_Bps
 uint32_t weft_simnet_path_count(const struct weft_simnet *net, uint32_t from, uint32_t to)
 {
     if (net->circuits != NULL) {
-        return 1;
+        return sim_circuits_part_count(net, from, to);
     }
     return weft_routes_part_count(net->routes, from, to);
 }
@@ -80,7 +80,7 @@ struct weft_simnet_path weft_simnet_open_path(struct weft_simnet *net, uint32_t 
                                               uint32_t index, uint64_t hash, uint32_t job)
 {
     if (net->circuits != NULL) {
-        return (struct weft_simnet_path){sim_circuits_pair(net, from, to), 1};
+        return sim_circuits_part(net, from, to, index);
     }
     const struct weft_routes *routes = net->routes;
     double weight = 1;
@@ -168,7 +168,7 @@ static void start_packets(struct weft_simnet *net, uint32_t class_id, double wir
     // A stream holds its path for good.
     net->active.classes[class_id].users += net->options->persistent ? 2 : 1;
     net->active.started_count++;
-    const struct packet_route route = {path->path, path->hop_count, net->back, back_count};
+    const struct packet_route route = {path->path, path->hop_count, net->back, back_count, false};
     packet_engine_start(&net->packets, &route, wire_bytes,
                         (struct packet_end){owner, class_id, job});
     if (net->partitions != NULL) {

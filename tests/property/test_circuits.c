@@ -103,7 +103,7 @@ static struct weft_sim_result play(struct steps *steps, enum weft_sim_engine eng
 {
     struct weft_arena arena = whole;
     struct weft_error error;
-    const struct weft_circuit_controller controller = {steps, decide};
+    const struct weft_circuit_controller controller = {.state = steps, .decide = decide};
     const struct weft_packet_options packet = WEFT_PACKET_DEFAULTS;
     bool packets = engine == WEFT_ENGINE_PACKET;
     const struct weft_sim_options options = {.packet_bytes = 1500,

@@ -210,7 +210,7 @@ bool weft_plan_reconfigure(struct weft_reconfig *result, const struct weft_taskg
         .next_link = WEFT_NEW_RAW(&kept, uint32_t, (size_t)n * n),
     };
     weft_rng_init(&policy.rng, sim->seed);
-    const struct weft_circuit_controller controller = {&policy, decide};
+    const struct weft_circuit_controller controller = {.state = &policy, .decide = decide};
     const struct weft_sim_options options = {.packet_bytes = sim->packet_bytes,
                                              .header_bytes = sim->header_bytes,
                                              .seed = sim->seed,

@@ -30,7 +30,7 @@ struct weft_simnet {
 
 // One of the paths that a transfer takes.
 struct weft_simnet_path {
-    uint32_t class_id; // with circuits that change: the pair's number
+    uint32_t class_id; // with circuits that change: a part of a pair (sim/circuit)
     double share_ratio;
 };
 

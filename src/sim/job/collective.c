@@ -68,6 +68,24 @@ static uint32_t ring_rounds(double *message_bytes, const struct executor *execut
     return rounds;
 }
 
+// The paths of a ring at most: over circuits its hops may go in more parts another time.
+static uint32_t paths_max(const struct executor *executor, uint32_t job_id,
+                          const struct weft_ring *ring, uint32_t count)
+{
+    const struct weft_sim_job *job = &executor->jobs[job_id];
+    if (executor->net.circuits == NULL) {
+        return count;
+    }
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < ring->member_count; i++) {
+        uint32_t from = executor_server(job, ring->members[i]);
+        uint32_t to = executor_server(job, ring->members[(i + 1) % ring->member_count]);
+        most +=
+            from == to ? 0 : sim_circuits_part_max(executor->net.fabric, executor->net.options, 1);
+    }
+    return most;
+}
+
 // In later iterations a task's runs and their paths take the places that they had in the first.
 static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
                        const struct weft_ring *ring, double now_ps)
@@ -94,7 +112,7 @@ static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
     }
     if (!again) {
         executor->rings.run_count++;
-        executor->rings.path_count += run->path_count;
+        executor->rings.path_count += paths_max(executor, job, ring, run->path_count);
     }
     if (run->path_count == 0) { // all members on one server
         executor_part_ended(executor, task, now_ps);

@@ -49,6 +49,7 @@ static void play(struct executor *executor)
         double until_ps = weft_active_window_ps(active);
         struct weft_active_end end;
         while (weft_active_take(active, until_ps, &end)) {
+            sim_circuits_ended(&executor->net, end.class_id);
             executor_flow_ended(executor, &end);
         }
         while (executor->events.count > 0 && executor->events.entries[0].time_ps <= until_ps) {
@@ -91,9 +92,9 @@ static void play_packets(struct executor *executor)
         if (sim_watch_run(&executor->watch, packets, until_ps, &end)) {
             struct weft_active_end ended = {end.owner, end.path_id, (double)packets->clock.now_ps};
             record(executor, &end, ended.end_ps);
+            sim_circuits_ended(&executor->net, end.path_id);
             executor_flow_ended(executor, &ended);
             weft_active_close(active, end.path_id);
-            sim_circuits_ended(&executor->net);
         } else if (!more || executor->watch.is_over) {
             break;
         } else if (circuit_ps < event_ps) {
@@ -196,10 +197,8 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network
     } else if (!run_packets(&executor, &r, scratch, error)) {
         return false;
     }
-    if (!sim_circuits_finish(&executor.net, error)) {
-        return false;
-    }
-    if (!sim_watch_check(&executor.watch, &executor.net, name_task, &executor, error)) {
+    if (!sim_watch_check(&executor.watch, &executor.net, name_task, &executor, error) ||
+        !sim_circuits_finish(&executor.net, error)) {
         return false;
     }
     r.records = sim_watch_take_records(&executor.watch);

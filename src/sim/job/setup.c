@@ -38,7 +38,9 @@ static bool count_paths(uint32_t *count, const struct weft_routes *routes, uint3
         uint32_t hops = weft_routes_hop_count(routes, from, to, i);
         needs->hop_max = hops > needs->hop_max ? hops : needs->hop_max;
     }
-    *count = from == to ? 0 : weft_routes_part_count(routes, from, to);
+    *count = from == to ? 0
+                        : sim_circuits_part_max(routes->fabric, needs->options,
+                                                weft_routes_part_count(routes, from, to));
     return true;
 }
 

@@ -2,7 +2,7 @@
 // Circuits that change, in the packet engine: links that close drain, packets that would enter them
 // wait at their server, and links that open let them go on.
 //
-// A packet is forwarded from server to server by the present table instead of by the path that its
+// A packet is forwarded from node to node by the present table instead of by the path that its
 // message began on, as host-based forwarding does. The tables of one answer have no loops, so that
 // a packet that a change catches in flight follows the new table from where it is. Ports have to
 // be first come, first served: those know when their last packet leaves.
@@ -10,11 +10,12 @@
 #include "engine.h"
 
 #include <math.h>
+#include <string.h>
 
 void packet_circuits_init(struct packet_engine *engine, const struct weft_fabric *fabric,
-                          struct weft_arena *arena)
+                          const uint32_t *packet_link, struct weft_arena *arena)
 {
-    WEFT_ASSERT(engine->ports.queues == NULL && fabric->node_count == fabric->server_count);
+    WEFT_ASSERT(engine->ports.queues == NULL);
     struct packet_circuits *circuits = WEFT_NEW(arena, struct packet_circuits, 1);
     size_t laid_out = (size_t)engine->flow_ids.room * engine->hop_stride;
     uint32_t *hops = WEFT_NEW_RAW(arena, uint32_t, laid_out + 2 * (size_t)fabric->link_count);
@@ -27,45 +28,39 @@ void packet_circuits_init(struct packet_engine *engine, const struct weft_fabric
     engine->hops = hops;
     *circuits = (struct packet_circuits){
         .fabric = fabric,
-        .is_closed = WEFT_NEW(arena, bool, fabric->link_count),
+        .packet_link = packet_link,
+        .state = WEFT_NEW(arena, uint8_t, fabric->link_count),
+        .opens_ps = WEFT_NEW_RAW(arena, uint64_t, fabric->link_count),
         .hop_base = (uint32_t)laid_out,
         .flow_from = WEFT_NEW_RAW(arena, uint32_t, engine->flow_ids.room),
         .flow_to = WEFT_NEW_RAW(arena, uint32_t, engine->flow_ids.room),
+        .by_packets = WEFT_NEW_RAW(arena, bool, engine->flow_ids.room),
         .held_first = WEFT_NONE,
         .held_last = WEFT_NONE,
     };
+    memset(circuits->opens_ps, 0xff, fabric->link_count * sizeof(uint64_t)); // WEFT_NEVER
     engine->circuits = circuits;
 }
 
-uint64_t packet_circuits_close(struct packet_engine *engine, const uint32_t *next_link,
-                               const bool *closes)
+uint64_t packet_circuits_close(struct packet_engine *engine, uint32_t link)
 {
-    struct packet_circuits *circuits = engine->circuits;
-    uint64_t drained_ps = engine->clock.now_ps;
-    circuits->next_link = next_link;
-    for (uint32_t l = 0; l < circuits->fabric->link_count; l++) {
-        const struct packet_link *link = &engine->links[l];
-        circuits->is_closed[l] = closes[l];
-        uint64_t last_ps = link->free_ps + link->latency_ps;
-        if (closes[l] && link->free_ps > 0 && last_ps > drained_ps) {
-            drained_ps = last_ps;
-        }
-    }
-    return drained_ps;
+    engine->circuits->state[link] = PACKET_CIRCUIT_CLOSED;
+    engine->circuits->opens_ps[link] = WEFT_NEVER;
+    const struct packet_link *port = &engine->links[link];
+    uint64_t last_ps = port->free_ps > 0 ? port->free_ps + port->latency_ps : 0;
+    return last_ps > engine->clock.now_ps ? last_ps : engine->clock.now_ps;
 }
 
-void packet_circuits_open(struct packet_engine *engine, const double *rate_Bps,
-                          const struct weft_sim_options *options)
+void packet_circuits_open(struct packet_engine *engine, uint32_t link)
 {
     struct packet_circuits *circuits = engine->circuits;
-    for (uint32_t l = 0; l < circuits->fabric->link_count; l++) {
-        bool was_closed = circuits->is_closed[l];
-        circuits->is_closed[l] = false;
-        if (rate_Bps[l] > 0) {
-            WEFT_ASSERT(!was_closed || engine->links[l].free_ps <= engine->clock.now_ps);
-            packet_set_rate(engine, l, rate_Bps[l], circuits->fabric, options);
-        }
-    }
+    bool waits = circuits->first_ps > 0;
+    circuits->state[link] = waits ? PACKET_CIRCUIT_FRESH : PACKET_CIRCUIT_OPEN;
+}
+
+void packet_circuits_release(struct packet_engine *engine)
+{
+    struct packet_circuits *circuits = engine->circuits;
     uint32_t id = circuits->held_first;
     circuits->held_first = WEFT_NONE;
     circuits->held_last = WEFT_NONE;
@@ -73,6 +68,16 @@ void packet_circuits_open(struct packet_engine *engine, const double *rate_Bps,
         uint32_t next = engine->packets[id].behind;
         packet_go_on(engine, id, engine->packets[id].link);
         id = next;
+    }
+}
+
+void packet_circuits_event(struct packet_engine *engine, uint32_t link)
+{
+    struct packet_circuits *circuits = engine->circuits;
+    if (circuits->opens_ps[link] == engine->clock.now_ps) {
+        circuits->opens_ps[link] = WEFT_NEVER;
+        circuits->state[link] = PACKET_CIRCUIT_OPEN;
+        packet_circuits_release(engine);
     }
 }
 

@@ -93,7 +93,8 @@ static void end_retransmit_timer(struct packet_engine *engine, uint32_t id)
     if (!flow->is_open || flow->acknowledged.low == flow->total) {
         return;
     }
-    if (flow->view.in_flight == 0 && flow->view.next_send_ps > engine->clock.now_ps) {
+    bool waits = engine->circuits != NULL && flow->slot_ps == WEFT_NEVER; // for a circuit
+    if (waits || (flow->view.in_flight == 0 && flow->view.next_send_ps > engine->clock.now_ps)) {
         return; // the next packet sets the timer
     }
     // What waits in the sender's own port is not in the network yet.
@@ -171,6 +172,9 @@ bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct p
             break;
         case PACKET_EVENT_SKIP:
             packet_skip_event(engine, index);
+            break;
+        case PACKET_EVENT_CIRCUIT:
+            packet_circuits_event(engine, index);
             break;
         }
     }

@@ -23,6 +23,7 @@ enum packet_event {
     PACKET_EVENT_PULL,       // a link's receiver may send a pull
     PACKET_EVENT_PORT,       // a link's port, with what happens to it (ports.h)
     PACKET_EVENT_SKIP,       // messages begin, or a group of them is looked at (sim/packet/skip)
+    PACKET_EVENT_CIRCUIT,    // a link takes packets after the wait of its first one
 };
 
 enum packet_flag {
@@ -255,6 +256,7 @@ struct packet_route {
     uint32_t hop_count;
     const uint32_t *back;
     uint32_t back_count; // 0: acknowledgements are at the sender at once
+    bool by_packets;     // where circuits change: it takes the packet part beside them
 };
 // A message of wire_bytes > 0, headers included, begins now.
 void packet_engine_start(struct packet_engine *engine, const struct packet_route *route,
@@ -343,28 +345,39 @@ static inline uint32_t packet_band_of(const struct packet_engine *engine,
     return (uint32_t)(packet->flags >> PACKET_PRIORITY_SHIFT) + control;
 }
 
-// ---- circuits that change (circuits.c): packets go from server to server by a table ----
+// ---- circuits that change (circuits.c): packets go from node to node by a table ----
+
+enum packet_circuit_state {
+    PACKET_CIRCUIT_OPEN,
+    PACKET_CIRCUIT_CLOSED, // takes no packets, since it drains or is dark
+    PACKET_CIRCUIT_FRESH,  // the first packet closes it for first_ps
+};
 
 struct packet_circuits {
-    const struct weft_fabric *fabric; // without switches
-    const uint32_t *next_link;        // [at * servers + to], of the controller's present answer
-    bool *is_closed;                  // per link: takes no packets, since it drains or is dark
-    uint32_t hop_base;                // hops[hop_base + 2 * link] is the link, WEFT_NONE behind it
-    uint32_t *flow_from;              // per slot of flows: the servers at its ends
+    const struct weft_fabric *fabric;
+    const uint32_t *next_link;   // [at * servers + to], of the controller's present answer
+    const uint32_t *packet_link; // the same of the packet part, for all nodes; NULL: there is none
+    uint8_t *state;              // per link
+    uint64_t *opens_ps;          // per link, after the wait of a first packet; else WEFT_NEVER
+    uint64_t first_ps;
+    uint32_t hop_base;   // hops[hop_base + 2 * link] is the link, WEFT_NONE behind it
+    uint32_t *flow_from; // per slot of flows: the servers at its ends
     uint32_t *flow_to;
+    bool *by_packets;    // per slot of flows: it takes the packet part
     uint32_t held_first; // packets that wait for a link, in order, by `behind`; each in `link` has
     uint32_t held_last;  // the server where it waits
 };
 
 void packet_circuits_init(struct packet_engine *engine, const struct weft_fabric *fabric,
-                          struct weft_arena *arena);
-// From now on packets take the links of this table. A link that `closes` takes no more of them;
-// what is in its queue or on it arrives. Returns when the last such packet has.
-uint64_t packet_circuits_close(struct packet_engine *engine, const uint32_t *next_link,
-                               const bool *closes);
-// Links have these rates now and take packets again; those that wait go on.
-void packet_circuits_open(struct packet_engine *engine, const double *rate_Bps,
-                          const struct weft_sim_options *options);
+                          const uint32_t *packet_link, struct weft_arena *arena);
+// A link takes no more packets; what is in its queue or on it arrives. Returns when the last such
+// packet has.
+uint64_t packet_circuits_close(struct packet_engine *engine, uint32_t link);
+// A link takes packets again; those that wait go on when packet_circuits_release says so.
+void packet_circuits_open(struct packet_engine *engine, uint32_t link);
+void packet_circuits_release(struct packet_engine *engine);
+// The wait of a link's first packet is over, unless the link has closed.
+void packet_circuits_event(struct packet_engine *engine, uint32_t link);
 // Adds the bytes of open messages that have not come.
 void packet_circuits_demand(const struct packet_engine *engine, double *unserved_bytes);
 

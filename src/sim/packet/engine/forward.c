@@ -101,27 +101,66 @@ static uint32_t destination_of(const struct packet_engine *engine, const struct 
     return is_back ? circuits->flow_from[packet->flow] : circuits->flow_to[packet->flow];
 }
 
-// A packet at a server enters the next link of the present table. WEFT_NONE: there is none, or it
-// takes no packets, so that the packet waits.
-static uint32_t enter_next(struct packet_engine *engine, uint32_t id, uint32_t server)
+// The link that a packet takes next from a node: that of the circuits' present table, or of the
+// packet part where the message is on it, where a switch is, and where there is no circuit: then
+// the message stays there. WEFT_NONE: none of them leads on.
+static uint32_t next_link_of(struct packet_circuits *circuits, const struct packet *packet,
+                             uint32_t at, uint32_t to)
 {
-    struct packet_circuits *circuits = engine->circuits;
-    struct packet *packet = &engine->packets[id];
-    size_t row = (size_t)server * circuits->fabric->server_count;
-    uint32_t link = circuits->next_link[row + destination_of(engine, packet)];
-    if (link != WEFT_NONE && !circuits->is_closed[link]) {
-        packet->hop = circuits->hop_base + 2 * link;
-        packet_enter(engine, id);
+    uint32_t servers = circuits->fabric->server_count;
+    size_t entry = (size_t)at * servers + to;
+    uint32_t link = WEFT_NONE;
+    if (at < servers && !circuits->by_packets[packet->flow]) {
+        link = circuits->next_link[entry];
+    }
+    if (link != WEFT_NONE || circuits->packet_link == NULL) {
         return link;
     }
-    packet->link = server;
-    packet->behind = WEFT_NONE;
+    if (at == circuits->flow_from[packet->flow]) {
+        circuits->by_packets[packet->flow] = true;
+    }
+    return circuits->packet_link[entry];
+}
+
+static void hold(struct packet_engine *engine, uint32_t id, uint32_t server)
+{
+    struct packet_circuits *circuits = engine->circuits;
+    engine->packets[id].link = server;
+    engine->packets[id].behind = WEFT_NONE;
     if (circuits->held_last == WEFT_NONE) {
         circuits->held_first = id;
     } else {
         engine->packets[circuits->held_last].behind = id;
     }
     circuits->held_last = id;
+}
+
+// A packet at a node enters the next link of the present tables. WEFT_NONE: there is none, or it
+// takes no packets, so that the packet waits. An acknowledgement without a way back is at its
+// sender at once.
+static uint32_t enter_next(struct packet_engine *engine, uint32_t id, uint32_t at)
+{
+    struct packet_circuits *circuits = engine->circuits;
+    struct packet *packet = &engine->packets[id];
+    uint32_t link = next_link_of(circuits, packet, at, destination_of(engine, packet));
+    if (link == WEFT_NONE && (packet->flags & PACKET_ACK) != 0) {
+        packet->hop = WEFT_NONE;
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_ARRIVAL << CLOCK_KIND_SHIFT | id,
+                   engine->clock.now_ps);
+        return WEFT_NONE;
+    }
+    if (link != WEFT_NONE && circuits->state[link] == PACKET_CIRCUIT_FRESH) {
+        circuits->state[link] = PACKET_CIRCUIT_CLOSED;
+        circuits->opens_ps[link] = engine->clock.now_ps + circuits->first_ps;
+        clock_file(&engine->clock, (uint32_t)PACKET_EVENT_CIRCUIT << CLOCK_KIND_SHIFT | link,
+                   circuits->opens_ps[link]);
+    }
+    if (link != WEFT_NONE && circuits->state[link] == PACKET_CIRCUIT_OPEN) {
+        packet->hop = circuits->hop_base + 2 * link;
+        packet_enter(engine, id);
+        return link;
+    }
+    hold(engine, id, at);
     return WEFT_NONE;
 }
 
@@ -129,12 +168,15 @@ bool packet_arrive_by_circuit(struct packet_engine *engine, uint32_t id)
 {
     const struct packet_circuits *circuits = engine->circuits;
     const struct packet *packet = &engine->packets[id];
-    uint32_t link = (packet->hop - 1 - circuits->hop_base) / 2;
-    uint32_t server = circuits->fabric->links[link].to;
-    if (server == destination_of(engine, packet)) {
+    if (packet->hop == WEFT_NONE) {
         return true;
     }
-    enter_next(engine, id, server);
+    uint32_t link = (packet->hop - 1 - circuits->hop_base) / 2;
+    uint32_t node = circuits->fabric->links[link].to;
+    if (node == destination_of(engine, packet)) {
+        return true;
+    }
+    enter_next(engine, id, node);
     return false;
 }
 
@@ -149,6 +191,7 @@ void packet_go_on(struct packet_engine *engine, uint32_t id, uint32_t server)
     const struct packet copy = *packet;
     if (enter_next(engine, id, server) != WEFT_NONE && is_first) {
         packet_open_slot(engine, &copy);
+        packet_set_timer(engine, copy.flow);
     }
 }
 

@@ -103,6 +103,7 @@ uint32_t packet_lay_out(struct packet_engine *engine, const struct packet_route 
         const struct weft_link *links = engine->circuits->fabric->links;
         engine->circuits->flow_from[id] = links[route->path[0]].from;
         engine->circuits->flow_to[id] = links[route->path[route->hop_count - 1]].to;
+        engine->circuits->by_packets[id] = route->by_packets;
     }
     return id;
 }

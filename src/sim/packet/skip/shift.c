@@ -30,6 +30,7 @@ static uint32_t group_of(const struct packet_engine *engine, uint32_t event)
     case PACKET_EVENT_PULL:
     case PACKET_EVENT_PORT:
     case PACKET_EVENT_SKIP:
+    case PACKET_EVENT_CIRCUIT:
         break;
     }
     return WEFT_NONE;
