@@ -89,7 +89,7 @@ static void bell_start(struct bell *bell, uint32_t sender, double packets)
     uint32_t path[2] = {weft_fabric_find_link(&bell->fabric, sender, hub), bell->slow};
     uint32_t back[2] = {weft_fabric_find_link(&bell->fabric, server, hub),
                         weft_fabric_find_link(&bell->fabric, hub, sender)};
-    const struct packet_route route = {path, 2, back, 2};
+    const struct packet_route route = {path, 2, back, 2, false};
     packet_engine_start(&bell->engine, &route, packets * BELL_PACKET_BYTES,
                         (struct packet_end){sender, sender, sender});
 }

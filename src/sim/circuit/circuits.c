@@ -11,6 +11,7 @@
 // always does.
 
 #include "circuits.h"
+#include "packet_part.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,7 +30,7 @@ struct link_state {
     double meanwhile_Bps;
     double lit_ps;  // the dark time ends; INFINITY: there is none
     double wait_ps; // flow engine: the wait of the first packet ends; likewise
-    bool is_fresh;  // flow engine: who begins to cross it waits first
+    bool is_fresh;  // it was dark: the first to cross it waits
     bool is_listed; // in `dark`
 };
 
@@ -63,125 +64,6 @@ struct sim_circuits {
     struct weft_arena *arena;
 };
 
-bool sim_circuits_check(const struct weft_fabric *fabric, const struct weft_sim_options *options,
-                        struct weft_error *error)
-{
-    if (options->circuits == NULL) {
-        return true;
-    }
-    if (fabric->server_count > UINT16_MAX / 2) {
-        return weft_fail(error, WEFT_INPUT,
-                         "circuits that change join at most %u servers; the fabric has %u",
-                         UINT16_MAX / 2, fabric->server_count);
-    }
-    if (options->packet->port.spray_paths > 1 || options->partitions.count > 1) {
-        return weft_fail(error, WEFT_INPUT,
-                         "circuits that change take one path a pair and one partition");
-    }
-    const struct weft_port_options *port = &options->packet->port;
-    if (port->queued || port->priority_count > 1 || port->control_first || port->trims ||
-        port->lossless || port->cut_through_bytes > 0 || options->packet->mark_at_departure) {
-        return weft_fail(error, WEFT_INPUT,
-                         "circuits that change take ports first come, first served, that store "
-                         "and forward and mark on arrival");
-    }
-    if (options->persistent || options->fluid.learns) {
-        return weft_fail(error, WEFT_INPUT,
-                         "connections do not persist over circuits that change; let each message "
-                         "open its own");
-    }
-    return true;
-}
-
-uint32_t sim_circuits_part_max(const struct weft_fabric *fabric,
-                               const struct weft_sim_options *options, uint32_t parts)
-{
-    return options->circuits == NULL ? parts : fabric->node_count > fabric->server_count ? 2 : 1;
-}
-
-// ---- the packet part ----
-
-static bool is_circuit(const struct weft_fabric *fabric, uint32_t link)
-{
-    uint32_t servers = fabric->server_count;
-    return fabric->links[link].from < servers && fabric->links[link].to < servers;
-}
-
-// Hops to one server by links of switches, breadth first against their direction: `out` lists the
-// links that come to a node, `first` where each node's begin.
-static void measure_hops(uint32_t *hops, uint32_t *queue, const struct weft_fabric *fabric,
-                         const uint32_t *first, const uint32_t *into, uint32_t to)
-{
-    memset(hops, 0xff, fabric->node_count * sizeof(*hops)); // WEFT_NONE
-    hops[to] = 0;
-    queue[0] = to;
-    for (uint32_t done = 0, count = 1; done < count; done++) {
-        uint32_t node = queue[done];
-        if (node < fabric->server_count && node != to) {
-            continue; // servers do not forward packets of the packet part
-        }
-        for (uint32_t i = first[node]; i < first[node + 1]; i++) {
-            uint32_t from = fabric->links[into[i]].from;
-            if (!is_circuit(fabric, into[i]) && hops[from] == WEFT_NONE) {
-                hops[from] = hops[node] + 1;
-                queue[count++] = from;
-            }
-        }
-    }
-}
-
-// Of the links of a node that lead nearer, one by a hash of where it leads, so that flows to
-// different servers are spread over equal paths. WEFT_NONE: none does.
-static uint32_t choose_nearer(const struct weft_fabric *fabric, const uint32_t *hops, uint32_t at,
-                              uint32_t to)
-{
-    uint32_t count = 0;
-    uint32_t chosen = WEFT_NONE;
-    uint64_t hash = weft_hash((uint64_t)to << 32 | at);
-    for (uint32_t l = fabric->first[at]; l < fabric->first[at + 1]; l++) {
-        uint32_t next = fabric->links[l].to;
-        bool ends = next >= fabric->server_count || next == to;
-        if (!is_circuit(fabric, l) && ends && hops[at] != WEFT_NONE && hops[next] + 1 == hops[at]) {
-            count++;
-            hash = weft_hash(hash);
-            chosen = hash % count == 0 ? l : chosen; // each of them with the same chance
-        }
-    }
-    return chosen;
-}
-
-static const uint32_t *build_packet_links(const struct weft_fabric *fabric,
-                                          struct weft_arena *arena)
-{
-    if (fabric->node_count == fabric->server_count) {
-        return NULL;
-    }
-    size_t nodes = fabric->node_count;
-    uint32_t *table = WEFT_NEW_RAW(arena, uint32_t, nodes * fabric->server_count);
-    struct weft_arena scratch = weft_arena_split(arena);
-    uint32_t *hops = WEFT_NEW_RAW(&scratch, uint32_t, nodes);
-    uint32_t *queue = WEFT_NEW_RAW(&scratch, uint32_t, nodes);
-    uint32_t *first = WEFT_NEW(&scratch, uint32_t, nodes + 2);
-    uint32_t *into = WEFT_NEW_RAW(&scratch, uint32_t, fabric->link_count);
-    for (uint32_t l = 0; l < fabric->link_count; l++) {
-        first[fabric->links[l].to + 2]++;
-    }
-    for (uint32_t v = 0; v < nodes; v++) {
-        first[v + 2] += first[v + 1];
-    }
-    for (uint32_t l = 0; l < fabric->link_count; l++) {
-        into[first[fabric->links[l].to + 1]++] = l;
-    }
-    for (uint32_t to = 0; to < fabric->server_count; to++) {
-        measure_hops(hops, queue, fabric, first, into, to);
-        for (uint32_t at = 0; at < nodes; at++) {
-            table[at * fabric->server_count + to] =
-                at == to ? WEFT_NONE : choose_nearer(fabric, hops, at, to);
-        }
-    }
-    return table;
-}
-
 void sim_circuits_init(struct weft_simnet *net, const struct weft_active_room *room,
                        struct weft_arena *arena)
 {
@@ -206,12 +88,12 @@ void sim_circuits_init(struct weft_simnet *net, const struct weft_active_room *r
     circuits->events =
         WEFT_NEW_RAW(arena, struct weft_circuit_event, 2 * (size_t)room->flow_capacity);
     circuits->room = room->flow_capacity;
-    circuits->packet_link = build_packet_links(fabric, arena);
+    circuits->packet_link = sim_packet_part_build(fabric, arena);
     circuits->arena = arena;
     for (uint32_t l = 0; l < fabric->link_count; l++) {
         circuits->links[l].lit_ps = (double)INFINITY;
         circuits->links[l].wait_ps = (double)INFINITY;
-        circuits->links[l].rate_Bps = is_circuit(fabric, l) ? 0 : fabric->links[l].rate_Bps;
+        circuits->links[l].rate_Bps = sim_is_circuit(fabric, l) ? 0 : fabric->links[l].rate_Bps;
     }
     net->circuits = circuits;
     if (weft_simnet_is_packet(net)) {
@@ -256,7 +138,7 @@ static double apply_rate(struct weft_simnet *net, uint32_t l, double before_Bps)
         drained_ps = (double)packet_circuits_close(&net->packets, l);
     }
     if (rate_Bps > 0 && before_Bps == 0) {
-        packet_circuits_open(&net->packets, l);
+        packet_circuits_open(&net->packets, l, link->is_fresh);
     }
     return drained_ps;
 }
@@ -494,7 +376,7 @@ static void hold_all(struct weft_simnet *net)
         uint32_t n = circuits->server_count;
         uint32_t part =
             net->fabric->links[flow->first_link].from * n + net->fabric->links[flow->last_link].to;
-        part += is_circuit(net->fabric, flow->first_link) ? 0 : n * n;
+        part += sim_is_circuit(net->fabric, flow->first_link) ? 0 : n * n;
         WEFT_ASSERT(circuits->held_count < circuits->room);
         circuits->held[circuits->held_count++] =
             (struct held){part, flow->owner, flow->job, flow->left_bytes};
@@ -517,26 +399,32 @@ static void sum_demand(const struct weft_simnet *net)
 }
 
 // A link's state after an answer; its dark time, if one begins, is without an end yet. Returns
-// whether one begins.
+// whether one begins. One that goes on keeps its time, and what was answered for the time until
+// then may only grow.
 static bool take_answer(struct sim_circuits *circuits, uint32_t l)
 {
     const struct weft_circuit_answer *answer = &circuits->answer;
     struct link_state *link = &circuits->links[l];
     double rate_Bps = answer->rate_Bps[l];
-    double meanwhile_Bps = answer->meanwhile_Bps == NULL ? 0 : answer->meanwhile_Bps[l];
     bool stops = answer->stops_all && answer->dark_ps > 0;
-    bool changes = rate_Bps != link->rate_Bps || stops;
-    link->rate_Bps = rate_Bps;
-    link->meanwhile_Bps = stops ? 0 : meanwhile_Bps;
+    bool is_told = answer->meanwhile_Bps != NULL && !stops;
+    double meanwhile_Bps = is_told ? answer->meanwhile_Bps[l] : 0;
+    bool goes_on = !isinf(link->lit_ps);
+    double least_Bps = goes_on ? link->meanwhile_Bps : rate_Bps;
     WEFT_ASSERT(meanwhile_Bps <= rate_Bps);
-    if (!changes) {
+    if (rate_Bps == link->rate_Bps && !stops && !(is_told && meanwhile_Bps < least_Bps)) {
+        bool grows = is_told && meanwhile_Bps < rate_Bps;
+        link->is_fresh |= goes_on && grows && link->meanwhile_Bps == 0;
+        link->meanwhile_Bps = grows ? meanwhile_Bps : link->meanwhile_Bps;
         return false;
     }
-    bool is_dark = answer->dark_ps > 0 && rate_Bps > link->meanwhile_Bps;
-    if (rate_Bps == 0 || (is_dark && link->meanwhile_Bps == 0)) {
+    bool is_dark = answer->dark_ps > 0 && rate_Bps > meanwhile_Bps;
+    if (rate_Bps == 0 || (is_dark && meanwhile_Bps == 0)) {
         link->wait_ps = (double)INFINITY;
         link->is_fresh = false;
     }
+    link->rate_Bps = rate_Bps;
+    link->meanwhile_Bps = meanwhile_Bps;
     link->lit_ps = is_dark ? (double)answer->dark_ps : (double)INFINITY;
     return is_dark;
 }
@@ -559,7 +447,7 @@ static void apply_answer(struct weft_simnet *net, double now_ps)
         in_ps[s] = now_ps;
     }
     for (uint32_t l = 0; l < net->fabric->link_count; l++) {
-        if (!is_circuit(net->fabric, l)) {
+        if (!sim_is_circuit(net->fabric, l)) {
             continue;
         }
         double before_Bps = now_Bps(&circuits->links[l]);

@@ -51,10 +51,10 @@ uint64_t packet_circuits_close(struct packet_engine *engine, uint32_t link)
     return last_ps > engine->clock.now_ps ? last_ps : engine->clock.now_ps;
 }
 
-void packet_circuits_open(struct packet_engine *engine, uint32_t link)
+void packet_circuits_open(struct packet_engine *engine, uint32_t link, bool was_dark)
 {
     struct packet_circuits *circuits = engine->circuits;
-    bool waits = circuits->first_ps > 0;
+    bool waits = was_dark && circuits->first_ps > 0;
     circuits->state[link] = waits ? PACKET_CIRCUIT_FRESH : PACKET_CIRCUIT_OPEN;
 }
 

@@ -373,8 +373,9 @@ void packet_circuits_init(struct packet_engine *engine, const struct weft_fabric
 // A link takes no more packets; what is in its queue or on it arrives. Returns when the last such
 // packet has.
 uint64_t packet_circuits_close(struct packet_engine *engine, uint32_t link);
-// A link takes packets again; those that wait go on when packet_circuits_release says so.
-void packet_circuits_open(struct packet_engine *engine, uint32_t link);
+// A link takes packets again, where it was dark after the wait of the first; those that wait for it
+// go on when packet_circuits_release says so.
+void packet_circuits_open(struct packet_engine *engine, uint32_t link, bool was_dark);
 void packet_circuits_release(struct packet_engine *engine);
 // The wait of a link's first packet is over, unless the link has closed.
 void packet_circuits_event(struct packet_engine *engine, uint32_t link);
