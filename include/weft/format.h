@@ -27,6 +27,7 @@
 #include "weft/format/perfetto.h"
 #include "weft/format/plan.h"
 #include "weft/format/profile.h"
+#include "weft/format/rail_job.h"
 #include "weft/format/records.h"
 #include "weft/format/simai.h"
 #include "weft/format/snapshot.h"

@@ -14,5 +14,7 @@ int optics_maxmin(int argc, char **argv);
 int optics_moe(int argc, char **argv);
 int optics_mixnet(int argc, char **argv);
 int optics_sip(int argc, char **argv);
+int optics_rails(int argc, char **argv);
+int optics_rails_cost(int argc, char **argv);
 
 #endif
