@@ -23,9 +23,10 @@ static const struct {
     bool (*open)(struct weft_ocs *ocs, const struct weft_ocs_access *access,
                  struct weft_arena *arena, struct weft_error *error);
 } drivers[] = {
-    {"http", weft_ocs_open_restconf},
-    {"https", weft_ocs_open_restconf},
-    {"twin", open_twin},
+    {"http", weft_ocs_open_restconf},       {"https", weft_ocs_open_restconf},
+    {"ocp+http", weft_ocs_open_ocp},        {"ocp+https", weft_ocs_open_ocp},
+    {"tl1+calient", weft_ocs_open_calient}, {"tl1+polatis", weft_ocs_open_polatis},
+    {"sonic", weft_ocs_open_sonic},         {"twin", open_twin},
 };
 
 bool weft_ocs_open(struct weft_ocs *ocs, const struct weft_ocs_access *access,
@@ -41,8 +42,9 @@ bool weft_ocs_open(struct weft_ocs *ocs, const struct weft_ocs_access *access,
             return drivers[i].open(ocs, access, arena, error);
         }
     }
-    return weft_fail(
-        error, WEFT_INPUT,
-        "%.100s: no driver has this scheme; write HOST:PORT, http://, https:// or twin://PORTS",
-        address);
+    return weft_fail(error, WEFT_INPUT,
+                     "%.100s: no driver has this scheme; write HOST:PORT or http://, https://, "
+                     "ocp+http://, ocp+https://, tl1+calient://, tl1+polatis://, sonic://FOLDER or "
+                     "twin://PORTS",
+                     address);
 }

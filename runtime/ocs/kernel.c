@@ -2,7 +2,7 @@
 // The driver of the optical switch in the lab's data path (bpf/ocs).
 //
 // A change is a few stores to memory that the kernel's program reads for each packet: first every
-// input of the batch goes dark, then each gets its dark time and its new output. No packet ever
+// input that changes goes dark, then each gets its dark time and its new output. No packet ever
 // sees an output of one circuit with the times of another, because the output is written last.
 
 #include "bpf/ocs/circuits.h"
@@ -16,26 +16,32 @@ struct kernel_switch {
     struct ocs_count *rows; // room for the counts of one port
 };
 
-static bool kernel_change(void *device, const struct weft_ocs_circuit *changes, uint32_t count,
+static bool kernel_remove(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
                           struct weft_error *error)
 {
     (void)error;
     struct kernel_switch *self = device;
-    volatile struct ocs_circuit *circuits = self->tables.circuits;
+    volatile struct ocs_circuit *table = self->tables.circuits;
     for (uint32_t i = 0; i < count; i++) {
-        WEFT_ASSERT(changes[i].input < self->tables.port_count);
-        __atomic_store_n(&circuits[changes[i].input].output_index, 0, __ATOMIC_RELEASE);
+        WEFT_ASSERT(circuits[i].input < self->tables.port_count);
+        __atomic_store_n(&table[circuits[i].input].output_index, 0, __ATOMIC_RELEASE);
     }
+    return true;
+}
+
+static bool kernel_make(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
+                        struct weft_error *error)
+{
+    (void)error;
+    struct kernel_switch *self = device;
     uint64_t dark_until_ns = self->dark_ns == 0 ? 0 : lab_now_ns() + self->dark_ns;
     for (uint32_t i = 0; i < count; i++) {
-        volatile struct ocs_circuit *circuit = &circuits[changes[i].input];
-        if (changes[i].output == WEFT_NONE) {
-            continue;
-        }
-        WEFT_ASSERT(changes[i].output < self->tables.port_count);
+        WEFT_ASSERT(circuits[i].input < self->tables.port_count);
+        WEFT_ASSERT(circuits[i].output < self->tables.port_count);
+        volatile struct ocs_circuit *circuit = &self->tables.circuits[circuits[i].input];
         __atomic_store_n(&circuit->dark_until_ns, dark_until_ns, __ATOMIC_RELEASE);
         __atomic_store_n(&circuit->first_ns, 0, __ATOMIC_RELEASE);
-        __atomic_store_n(&circuit->output_index, self->first_index + changes[i].output,
+        __atomic_store_n(&circuit->output_index, self->first_index + circuits[i].output,
                          __ATOMIC_RELEASE);
     }
     return true;
@@ -84,7 +90,12 @@ bool weft_ocs_open_kernel(struct weft_ocs *ocs, const struct weft_ocs_kernel *ke
                           struct weft_arena *arena, struct weft_error *error)
 {
     static const struct weft_ocs_driver driver = {
-        "kernel", NULL, kernel_change, kernel_read, kernel_statistics, kernel_close,
+        .name = "kernel",
+        .remove = kernel_remove,
+        .make = kernel_make,
+        .read = kernel_read,
+        .statistics = kernel_statistics,
+        .close = kernel_close,
     };
     struct kernel_switch *self = WEFT_NEW(arena, struct kernel_switch, 1);
     *self = (struct kernel_switch){.first_index = kernel->first_index, .dark_ns = kernel->dark_ns};
@@ -92,6 +103,6 @@ bool weft_ocs_open_kernel(struct weft_ocs *ocs, const struct weft_ocs_kernel *ke
         return false;
     }
     self->rows = WEFT_NEW(arena, struct ocs_count, self->tables.processor_count);
-    *ocs = (struct weft_ocs){&driver, self, kernel->port_count};
+    *ocs = (struct weft_ocs){&driver, self, kernel->port_count, NULL};
     return true;
 }

@@ -30,23 +30,30 @@ static void stay_dark(uint64_t dark_ns)
     }
 }
 
-static bool redirect_change(void *device, const struct weft_ocs_circuit *changes, uint32_t count,
+static bool redirect_remove(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
                             struct weft_error *error)
 {
     struct redirecting_switch *self = device;
     bool fine = true;
     for (uint32_t i = 0; i < count && fine; i++) {
-        WEFT_ASSERT(changes[i].input < self->port_count);
-        fine = weft_filter_delete(&self->netlink, self->first_index + changes[i].input, false,
+        WEFT_ASSERT(circuits[i].input < self->port_count);
+        fine = weft_filter_delete(&self->netlink, self->first_index + circuits[i].input, false,
                                   PRIORITY, error);
     }
-    stay_dark(fine ? self->dark_ns : 0);
+    return fine;
+}
+
+static bool redirect_make(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
+                          struct weft_error *error)
+{
+    struct redirecting_switch *self = device;
+    bool fine = true;
+    stay_dark(self->dark_ns);
     for (uint32_t i = 0; i < count && fine; i++) {
-        if (changes[i].output != WEFT_NONE) {
-            WEFT_ASSERT(changes[i].output < self->port_count);
-            fine = weft_filter_redirect(&self->netlink, self->first_index + changes[i].input,
-                                        self->first_index + changes[i].output, PRIORITY, error);
-        }
+        WEFT_ASSERT(circuits[i].input < self->port_count);
+        WEFT_ASSERT(circuits[i].output < self->port_count);
+        fine = weft_filter_redirect(&self->netlink, self->first_index + circuits[i].input,
+                                    self->first_index + circuits[i].output, PRIORITY, error);
     }
     return fine;
 }
@@ -93,7 +100,12 @@ bool weft_ocs_open_redirect(struct weft_ocs *ocs, const struct weft_ocs_redirect
                             struct weft_arena *arena, struct weft_error *error)
 {
     static const struct weft_ocs_driver driver = {
-        "redirect", NULL, redirect_change, redirect_read, redirect_statistics, redirect_close,
+        .name = "redirect",
+        .remove = redirect_remove,
+        .make = redirect_make,
+        .read = redirect_read,
+        .statistics = redirect_statistics,
+        .close = redirect_close,
     };
     struct redirecting_switch *self = WEFT_NEW(arena, struct redirecting_switch, 1);
     *self = (struct redirecting_switch){
@@ -104,6 +116,6 @@ bool weft_ocs_open_redirect(struct weft_ocs *ocs, const struct weft_ocs_redirect
     if (!weft_netlink_open(&self->netlink, redirect->netns, error)) {
         return false;
     }
-    *ocs = (struct weft_ocs){&driver, self, redirect->port_count};
+    *ocs = (struct weft_ocs){&driver, self, redirect->port_count, NULL};
     return true;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver of a switch with RESTCONF (RFC 8040) and the YANG module `optical-switch`.
+// The driver of a switch with RESTCONF (RFC 8040), whatever its YANG module (yang.h).
 //
-// Circuits are one resource, read and replaced whole: a PUT of all pairs is one transaction, in
-// which pairs that stay are the same as before. A change reads and writes: two exchanges, one
-// connection each, beside the two reads that ocs.c makes around it; all have one deadline together.
+// Circuits are one resource, read and replaced whole: a PUT of all circuits is one transaction, in
+// which those that stay are the same as before. A batch reads and writes: two exchanges, one
+// connection each, beside the reads that change.c makes around it; all have one deadline together.
 
 #include "http.h"
 #include "ocs.h"
@@ -17,12 +17,15 @@
 #define PORT_HTTPS "443"
 #define TIMEOUT_MS 5000u // devices move mirrors for some 25 ms and answer within a second
 #define TOTAL_MS 10000u
+// Bulk changes take up to half a second where the device orders them itself.
+#define SETTLE_MS 500u
 
 struct restconf_switch {
     struct weft_ocs_access access;
+    const struct weft_yang_vocabulary *words;
     const char *host; // as the operator gave it, for messages
     const char *root; // URL of the resources
-    uint32_t port_count;
+    struct weft_yang_ports ports;
     uint64_t ends_ms;        // of the operation under way
     struct weft_arena arena; // each exchange begins anew in it
 };
@@ -79,52 +82,66 @@ static bool exchange(struct weft_http_reply *reply, const struct restconf_switch
                      reply->status, reply->body);
 }
 
-// `scratch` must not be where `outputs` are: the answer is still read when they are filled.
-static bool read_circuits(uint32_t *outputs, const struct restconf_switch *self,
-                          struct weft_arena scratch, struct weft_error *error)
+// Reads one resource.
+static bool get(struct weft_yang_text *text, const struct restconf_switch *self,
+                const char *resource, struct weft_arena *arena, struct weft_error *error)
 {
-    struct weft_arena arena = scratch;
     struct weft_http_reply reply;
-    return exchange(&reply, self, &(struct operation){"cross-connects", NULL}, &arena, error) &&
-           (weft_yang_read_circuits(outputs, self->port_count, reply.body, reply.body_bytes,
-                                    error) ||
-            weft_wrap(error, "%s", self->host));
+    if (!exchange(&reply, self, &(struct operation){resource, NULL}, arena, error)) {
+        return false;
+    }
+    *text = (struct weft_yang_text){reply.body, reply.body_bytes};
+    return true;
 }
 
 static bool restconf_read(void *device, uint32_t *outputs, struct weft_error *error)
 {
     const struct restconf_switch *self = device;
-    return read_circuits(outputs, self, self->arena, error);
+    struct weft_arena arena = self->arena;
+    struct weft_yang_text text;
+    return get(&text, self, self->words->circuits, &arena, error) &&
+           (self->words->read_circuits(outputs, &self->ports, &text, error) ||
+            weft_wrap(error, "%s", self->host));
 }
 
-static bool restconf_change(void *device, const struct weft_ocs_circuit *changes, uint32_t count,
-                            struct weft_error *error)
+static bool edit(struct restconf_switch *self, const struct weft_yang_edit *wanted,
+                 struct weft_error *error)
 {
-    struct restconf_switch *self = device;
     struct weft_arena arena = self->arena;
-    uint32_t *outputs = WEFT_NEW(&arena, uint32_t, self->port_count);
-    struct weft_http_reply reply;
-    if (!read_circuits(outputs, self, arena, error)) {
+    struct weft_yang_text text;
+    struct weft_http_reply reply = {0};
+    const char *body = NULL;
+    if (!get(&text, self, self->words->circuits, &arena, error)) {
         return false;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        WEFT_ASSERT(changes[i].input < self->port_count);
-        outputs[changes[i].input] = changes[i].output;
-    }
     struct weft_arena texts = weft_arena_split(&arena);
-    const char *body = weft_yang_write_circuits(outputs, self->port_count, &texts);
-    reply.status = 0;
-    return exchange(&reply, self, &(struct operation){"cross-connects", body}, &arena, error) ||
-           (reply.status == 0 && weft_wrap(error, "circuits may have moved, read them anew"));
+    if (!self->words->edit(&body, &self->ports, &text, wanted, &texts, error)) {
+        return weft_wrap(error, "%s", self->host);
+    }
+    return exchange(&reply, self, &(struct operation){self->words->circuits, body}, &arena,
+                    error) ||
+           (reply.status == 0 && weft_wrap(error, "circuits may have moved"));
+}
+
+static bool restconf_remove(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
+                            struct weft_error *error)
+{
+    return edit(device, &(struct weft_yang_edit){circuits, count, false}, error);
+}
+
+static bool restconf_make(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
+                          struct weft_error *error)
+{
+    return edit(device, &(struct weft_yang_edit){circuits, count, true}, error);
 }
 
 static bool restconf_statistics(void *device, struct weft_ocs_port *ports, struct weft_error *error)
 {
     struct restconf_switch *self = device;
     struct weft_arena arena = self->arena;
-    struct weft_http_reply reply;
-    return exchange(&reply, self, &(struct operation){"opm-power", NULL}, &arena, error) &&
-           (weft_yang_read_power(ports, self->port_count, reply.body, reply.body_bytes, error) ||
+    struct weft_yang_text text;
+    return get(&text, self, self->words->power, &arena, error) &&
+           (self->words->read_power(ports, &self->ports, &text, error) ||
             weft_wrap(error, "%s", self->host));
 }
 
@@ -134,51 +151,67 @@ static void restconf_close(void *device)
     weft_arena_release(&self->arena);
 }
 
-static bool count_ports(struct restconf_switch *self, struct weft_error *error)
+// The names of the ports stay in `arena`.
+static bool find_ports(struct restconf_switch *self, struct weft_arena *arena,
+                       struct weft_error *error)
 {
-    struct weft_arena arena = self->arena;
-    struct weft_http_reply reply;
-    return exchange(&reply, self, &(struct operation){"port-config", NULL}, &arena, error) &&
-           (weft_yang_read_port_count(&self->port_count, reply.body, reply.body_bytes, error) ||
+    struct weft_arena scratch = self->arena;
+    struct weft_yang_text text;
+    return get(&text, self, self->words->ports, &scratch, error) &&
+           (self->words->read_ports(&self->ports, &text, arena, error) ||
             weft_wrap(error, "%s", self->host));
 }
 
 // The URL of the resources of HOST, HOST:PORT or either after a scheme; [::1]:PORT is a host, too.
+// A path ends with the module's name and a colon and stands for that of the vocabulary.
 static bool find_root(struct restconf_switch *self, struct weft_arena *arena,
                       struct weft_error *error)
 {
     const char *address = self->access.address;
     const char *end = strstr(address, "://");
     const char *host = end == NULL ? address : end + 3;
-    bool secure = end != NULL && end - address == 5;
+    bool secure = end != NULL && end[-1] == 's';
     size_t length = strcspn(host, "/");
     const char *bracket = memchr(host, ']', length);
     const char *port = memchr(bracket != NULL ? bracket : host, ':',
                               length - (size_t)(bracket != NULL ? bracket - host : 0));
     const char *rest = host + length;
-    if (length == 0 || length > 255 || memchr(host, '@', length) != NULL ||
-        strcmp(rest[0] == '/' ? rest + 1 : rest, "") != 0) {
-        return weft_fail(error, WEFT_INPUT, "%.100s: no address; write HOST:PORT or https://HOST",
+    bool has_path = strlen(rest) > 1;
+    if (length == 0 || length > 255 || strlen(rest) > 255 || memchr(host, '@', length) != NULL ||
+        (has_path && rest[strlen(rest) - 1] != ':') || strpbrk(rest, "?#") != NULL) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%.100s: no address; write HOST:PORT or https://HOST, and /PATH/MODULE: "
+                         "behind it where the resources are elsewhere",
                          address);
     }
     self->host = weft_arena_text(arena, host, length);
-    self->root = weft_arena_format(arena, "%s://%s%s%s" WEFT_YANG_ROOT, secure ? "https" : "http",
-                                   self->host, port != NULL ? "" : ":",
+    self->root = weft_arena_format(arena, "%s://%s%s%s%s", secure ? "https" : "http", self->host,
+                                   port != NULL ? "" : ":",
                                    port != NULL ? ""
                                    : secure     ? PORT_HTTPS
-                                                : PORT_HTTP);
+                                                : PORT_HTTP,
+                                   has_path ? rest : self->words->root);
     return true;
 }
 
-bool weft_ocs_open_restconf(struct weft_ocs *ocs, const struct weft_ocs_access *access,
-                            struct weft_arena *arena, struct weft_error *error)
+static bool open_switch(struct weft_ocs *ocs, const struct weft_ocs_access *access,
+                        const struct weft_yang_vocabulary *words, struct weft_arena *arena,
+                        struct weft_error *error)
 {
-    static const struct weft_ocs_driver driver = {
-        "RESTCONF",    restconf_begin,      restconf_change,
-        restconf_read, restconf_statistics, restconf_close,
-    };
     struct restconf_switch *self = WEFT_NEW(arena, struct restconf_switch, 1);
-    *self = (struct restconf_switch){.access = *access};
+    struct weft_ocs_driver *driver = WEFT_NEW(arena, struct weft_ocs_driver, 1);
+    *driver = (struct weft_ocs_driver){
+        .name = words->driver,
+        .measures_light = true,
+        .settle_ms = SETTLE_MS,
+        .begin = restconf_begin,
+        .remove = restconf_remove,
+        .make = restconf_make,
+        .read = restconf_read,
+        .statistics = restconf_statistics,
+        .close = restconf_close,
+    };
+    *self = (struct restconf_switch){.words = words, .access = *access};
     if (self->access.timeout_ms == 0) {
         self->access.timeout_ms = TIMEOUT_MS;
     }
@@ -190,10 +223,22 @@ bool weft_ocs_open_restconf(struct weft_ocs *ocs, const struct weft_ocs_access *
         !weft_arena_init(&self->arena, 4 * WEFT_HTTP_BYTES_MAX, error)) {
         return false;
     }
-    if (!count_ports(self, error)) {
+    if (!find_ports(self, arena, error)) {
         weft_arena_release(&self->arena);
         return false;
     }
-    *ocs = (struct weft_ocs){&driver, self, self->port_count};
+    *ocs = (struct weft_ocs){driver, self, self->ports.count, self->host};
     return true;
+}
+
+bool weft_ocs_open_restconf(struct weft_ocs *ocs, const struct weft_ocs_access *access,
+                            struct weft_arena *arena, struct weft_error *error)
+{
+    return open_switch(ocs, access, &weft_yang_polatis, arena, error);
+}
+
+bool weft_ocs_open_ocp(struct weft_ocs *ocs, const struct weft_ocs_access *access,
+                       struct weft_arena *arena, struct weft_error *error)
+{
+    return open_switch(ocs, access, &weft_yang_ocp, arena, error);
 }

@@ -10,14 +10,26 @@ struct twin {
     uint32_t *outputs;
 };
 
-static bool twin_change(void *device, const struct weft_ocs_circuit *changes, uint32_t count,
+static bool twin_remove(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
                         struct weft_error *error)
 {
     (void)error;
     struct twin *twin = device;
     for (uint32_t i = 0; i < count; i++) {
-        WEFT_ASSERT(changes[i].input < twin->port_count);
-        twin->outputs[changes[i].input] = changes[i].output;
+        WEFT_ASSERT(twin->outputs[circuits[i].input] == circuits[i].output);
+        twin->outputs[circuits[i].input] = WEFT_NONE;
+    }
+    return true;
+}
+
+static bool twin_make(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
+                      struct weft_error *error)
+{
+    (void)error;
+    struct twin *twin = device;
+    for (uint32_t i = 0; i < count; i++) {
+        WEFT_ASSERT(twin->outputs[circuits[i].input] == WEFT_NONE);
+        twin->outputs[circuits[i].input] = circuits[i].output;
     }
     return true;
 }
@@ -51,7 +63,12 @@ bool weft_ocs_open_twin(struct weft_ocs *ocs, uint32_t port_count, struct weft_a
                         struct weft_error *error)
 {
     static const struct weft_ocs_driver driver = {
-        "twin", NULL, twin_change, twin_read, twin_statistics, twin_close,
+        .name = "twin",
+        .remove = twin_remove,
+        .make = twin_make,
+        .read = twin_read,
+        .statistics = twin_statistics,
+        .close = twin_close,
     };
     if (port_count == 0 || port_count > WEFT_OCS_PORTS_MAX) {
         return weft_fail(error, WEFT_INPUT, "a switch of %u ports; 1 to %u are possible",
@@ -62,6 +79,6 @@ bool weft_ocs_open_twin(struct weft_ocs *ocs, uint32_t port_count, struct weft_a
     for (uint32_t i = 0; i < port_count; i++) {
         twin->outputs[i] = WEFT_NONE;
     }
-    *ocs = (struct weft_ocs){&driver, twin, port_count};
+    *ocs = (struct weft_ocs){&driver, twin, port_count, NULL};
     return true;
 }

@@ -134,12 +134,18 @@ bool weft_yang_read_power(struct weft_ocs_port *ports, uint32_t port_count, cons
         uint32_t port = 0;
         double dbm = json_is_string(power) ? strtod(json_string_value(power), NULL)
                                            : json_number_value(power);
-        if (!read_count(&port, row, "port-id", 1, 2 * port_count) || !isfinite(dbm)) {
+        if (!read_count(&port, row, "port-id", 1, 2 * port_count) || !isfinite(dbm) ||
+            (!json_is_string(power) && !json_is_number(power))) {
             continue; // a port beyond ours, or no measurement
         }
         struct weft_ocs_port *found = &ports[(port - 1) % port_count];
-        found->has_power = true;
-        *(port <= port_count ? &found->input_dbm : &found->output_dbm) = dbm;
+        if (port <= port_count) {
+            found->has_input_dbm = true;
+            found->input_dbm = dbm;
+        } else {
+            found->has_output_dbm = true;
+            found->output_dbm = dbm;
+        }
     }
     json_decref(list.document);
     return true;
@@ -178,24 +184,72 @@ const char *weft_yang_write_ports(uint32_t port_count, struct weft_arena *arena)
     return text.data;
 }
 
-const char *weft_yang_write_power(const uint32_t *outputs, uint32_t port_count,
+const char *weft_yang_write_power(const struct weft_ocs_port *ports, uint32_t port_count,
                                   struct weft_arena *arena)
 {
-    bool *is_lit = WEFT_NEW(arena, bool, port_count);
     struct weft_text text;
-    for (uint32_t i = 0; i < port_count; i++) {
-        if (outputs[i] != WEFT_NONE) {
-            is_lit[outputs[i]] = true;
-        }
-    }
     weft_text_init(&text, arena);
     weft_text_add(&text, "{\"" MODULE "opm-power\":{\"port\":[");
     for (uint32_t port = 1; port <= 2 * port_count; port++) {
-        const char *dbm = port <= port_count              ? "0.0"
-                          : is_lit[port - port_count - 1] ? "-1.0"
-                                                          : "-60.0";
-        weft_text_add(&text, "%s{\"port-id\":%u,\"power\":\"%s\"}", port > 1 ? "," : "", port, dbm);
+        double dbm = port <= port_count ? ports[port - 1].input_dbm
+                                        : ports[port - port_count - 1].output_dbm;
+        weft_text_add(&text, "%s{\"port-id\":%u,\"power\":\"%.1f\"}", port > 1 ? "," : "", port,
+                      dbm);
     }
     weft_text_add(&text, "]}}");
     return text.data;
 }
+
+// ---- the vocabulary ----
+
+static bool read_ports(struct weft_yang_ports *ports, const struct weft_yang_text *text,
+                       struct weft_arena *arena, struct weft_error *error)
+{
+    (void)arena;
+    struct weft_yang_ports found = {0};
+    if (!weft_yang_read_port_count(&found.count, text->data, text->bytes, error)) {
+        return false;
+    }
+    *ports = found;
+    return true;
+}
+
+static bool read_circuits(uint32_t *outputs, const struct weft_yang_ports *ports,
+                          const struct weft_yang_text *text, struct weft_error *error)
+{
+    return weft_yang_read_circuits(outputs, ports->count, text->data, text->bytes, error);
+}
+
+static bool edit_circuits(const char **edited, const struct weft_yang_ports *ports,
+                          const struct weft_yang_text *text, const struct weft_yang_edit *edit,
+                          struct weft_arena *arena, struct weft_error *error)
+{
+    uint32_t *outputs = WEFT_NEW(arena, uint32_t, ports->count);
+    if (!read_circuits(outputs, ports, text, error)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < edit->count; i++) {
+        WEFT_ASSERT(edit->circuits[i].input < ports->count);
+        outputs[edit->circuits[i].input] = edit->makes ? edit->circuits[i].output : WEFT_NONE;
+    }
+    *edited = weft_yang_write_circuits(outputs, ports->count, arena);
+    return true;
+}
+
+static bool read_power(struct weft_ocs_port *levels, const struct weft_yang_ports *ports,
+                       const struct weft_yang_text *text, struct weft_error *error)
+{
+    return weft_yang_read_power(levels, ports->count, text->data, text->bytes, error);
+}
+
+const struct weft_yang_vocabulary weft_yang_polatis = {
+    .driver = "RESTCONF",
+    .root = WEFT_YANG_ROOT,
+    .circuits = "cross-connects",
+    .ports = "port-config",
+    .power = "opm-power",
+    .read_ports = read_ports,
+    .read_circuits = read_circuits,
+    .edit = edit_circuits,
+    .read_power = read_power,
+};

@@ -7,7 +7,7 @@
 
 #include "fuzz.h"
 
-#include "runtime/ocs/emulator.h"
+#include "runtime/ocs/emulator/emulator.h"
 #include "runtime/ocs/yang.h"
 
 #include <arpa/inet.h>
@@ -123,10 +123,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (uint32_t i = 0; i < PORTS; i++) {
         outputs[i] = PORTS - 1 - i;
     }
-    struct weft_ocs_change change;
-    WEFT_ASSERT(weft_ocs_apply(&change, &self.twin, outputs, desk.scratch, &error));
+    struct weft_ocs_core_answer answer;
+    WEFT_ASSERT(weft_ocs_core_change(&self.core, &answer, outputs, desk.scratch, &error));
     send_all(&self, data, size);
-    weft_ocs_emulation_read(&self, after);
+    memcpy(after, self.core.reported, sizeof after);
     WEFT_ASSERT(weft_ocs_check_matching(after, PORTS, desk.scratch, &error));
     if (!has_password(data, size)) {
         WEFT_ASSERT(memcmp(outputs, after, sizeof after) == 0);

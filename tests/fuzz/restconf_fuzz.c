@@ -27,11 +27,15 @@ static void check_round_trip(const uint32_t *outputs, struct weft_arena arena)
     text = weft_yang_write_ports(PORTS, &arena);
     WEFT_ASSERT(weft_yang_read_port_count(&count, text, strlen(text), &error) && count == PORTS);
     struct weft_ocs_port ports[PORTS];
-    text = weft_yang_write_power(outputs, PORTS, &arena);
+    struct weft_ocs_port levels[PORTS];
+    for (uint32_t i = 0; i < PORTS; i++) {
+        levels[i] = (struct weft_ocs_port){.input_dbm = -2.5, .output_dbm = -0.1 * i};
+    }
+    text = weft_yang_write_power(levels, PORTS, &arena);
     WEFT_ASSERT(weft_yang_read_power(ports, PORTS, text, strlen(text), &error));
     for (uint32_t i = 0; i < PORTS; i++) {
-        WEFT_ASSERT(ports[i].has_power);
-        WEFT_ASSERT(outputs[i] == WEFT_NONE || ports[outputs[i]].output_dbm == -1);
+        WEFT_ASSERT(ports[i].has_input_dbm && ports[i].has_output_dbm);
+        WEFT_ASSERT(ports[i].input_dbm == -2.5);
     }
 }
 

@@ -18,8 +18,10 @@
 #define PORTS_DEFAULT 16u // of an emulated switch
 
 static const struct argp_option options[] = {
-    {"box", OCS_ADDRESS, "HOST:PORT|https://HOST", 0,
-     "a real switch with RESTCONF instead of those of the lab (port 8008, with https 443)", 0},
+    {"box", OCS_ADDRESS, "[SCHEME://]HOST[:PORT]", 0,
+     "a real switch instead of those of the lab: http (default, port 8008), https, ocp+http, "
+     "ocp+https, tl1+calient and tl1+polatis (port 3082), sonic://FOLDER, twin://PORTS",
+     0},
     {"credentials", OCS_CREDENTIALS, "FILE", 0,
      "file of mode 0600 with NAME:PASSWORD of the switch of --box; emulate: of its one user, made "
      "with a random password where there is none",
@@ -33,6 +35,13 @@ static const struct argp_option options[] = {
      "time for which circuits that move stay dark (as the lab was raised)", 0},
     {"circuits-only", OCS_ONLY, NULL, 0,
      "apply: change the circuits and leave the routes as they are", 0},
+    {"protocol", OCS_PROTOCOL, "restconf|ocp|tl1-calient|tl1-polatis", 0,
+     "emulate: what the switch speaks (restconf)", 0},
+    {"fault", OCS_FAULT, "stuck:PORT|stale[:PORT]|slow:TIME|mute[:N]", 0,
+     "emulate: a switch whose mirror of input PORT does not move though it says so, whose circuits "
+     "stay when they are gone by its word, whose answers to changes come late or (N: to the N-th) "
+     "never",
+     0},
     {"ports", OCS_PORTS, "N", 0, "emulate: inputs, and as many outputs, of the switch (16)", 0},
     {"listen", OCS_LISTEN, "PORT", 0,
      "emulate: port of the loopback interface to serve on (any that is free)", 0},
@@ -47,21 +56,23 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Shows and changes circuits. Every set of circuits is checked to be a matching before anything "
-    "moves, circuits that stay are not touched, and what the switch says is read back.\v"
+    "moves and circuits that stay are not touched. What the switch says is read back and held "
+    "against the light that it measures; where it did not do as told, circuits are put back.\v"
     "Actions:\n"
     "  show                     circuits and what met each port\n"
     "  connect P:IN-OUT...      circuits of switch P; with --box: IN-OUT...\n"
     "  disconnect P:IN...       makes inputs dark\n"
     "  apply PLAN.json          all circuits of a plan, then its routes;\n"
     "                           --box with --switch P: those of its plane P\n"
-    "  emulate                  serves as a switch with RESTCONF until it is stopped\n"
+    "  emulate                  serves as a switch until it is stopped\n"
     "\n"
     "Examples:\n"
     "  $ weft lab ocs show --switch 0\n"
     "  $ weft lab ocs connect 0:3-5 0:5-3 --dark 25ms\n"
     "  $ weft lab ocs apply other.json\n"
     "  $ weft lab ocs apply plan.json --box https://192.0.2.7 --ca ca.pem --switch 1 \\\n"
-    "      --credentials switch.secret\n";
+    "      --credentials switch.secret\n"
+    "  $ weft lab ocs emulate --protocol tl1-polatis --fault stuck:3 --credentials switch.secret\n";
 
 static error_t parse_time(struct ocs_request *request, uint64_t *time_ns, const char *option,
                           const char *text)
@@ -118,6 +129,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case OCS_KEY:
         request->emulated.key_path = argument;
+        return 0;
+    case OCS_PROTOCOL:
+        request->emulated.protocol = argument;
+        return 0;
+    case OCS_FAULT:
+        request->emulated.fault = argument;
         return 0;
     case LAB_NAME:
         return lab_take_name(cli, &request->name, argument);
@@ -235,10 +252,16 @@ static bool change(const struct ocs_request *request, const struct weft_lab *lab
         json_t *object = weft_set_object("weft.lab-ocs-change/1");
         weft_set_count(object, "changed", sum.changed);
         weft_set_count(object, "untouched", sum.untouched);
+        weft_set_count(object, "seen", sum.seen);
+        weft_set(object, "unanswered", json_boolean(sum.unanswered));
         cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
         return true;
     }
-    cli_say(cli, "%u circuits changed, %u untouched\n", sum.changed, sum.untouched);
+    cli_say(cli, "%u circuits changed, %u untouched", sum.changed, sum.untouched);
+    if (sum.seen > 0) {
+        cli_say(cli, ", %u seen by their light", sum.seen);
+    }
+    cli_say(cli, "%s\n", sum.unanswered ? "; the switch did not say so" : "");
     return true;
 }
 
@@ -247,10 +270,15 @@ static bool change(const struct ocs_request *request, const struct weft_lab *lab
 static void announce_port(void *context, uint16_t port)
 {
     const struct ocs_request *request = context;
-    printf("listening on %s127.0.0.1:%u, a switch of %u inputs and outputs, credentials in %s%s\n",
-           request->emulated.certificate_path != NULL ? "https://" : "", port,
-           request->emulated.port_count, request->remote.credentials_path,
-           request->emulated.made_credentials ? " (new)" : "");
+    const struct ocs_emulated *emulated = &request->emulated;
+    const char *scheme = weft_ocs_protocol_schemes[emulated->protocol_index];
+    bool plain = emulated->protocol_index == WEFT_OCS_RESTCONF;
+    printf("listening on %s%s%s127.0.0.1:%u, a switch of %u inputs and outputs, credentials in "
+           "%s%s\n",
+           plain && emulated->certificate_path == NULL ? "" : scheme,
+           emulated->certificate_path != NULL ? "s" : "",
+           plain && emulated->certificate_path == NULL ? "" : "://", port, emulated->port_count,
+           request->remote.credentials_path, emulated->made_credentials ? " (new)" : "");
     fflush(stdout);
 }
 
@@ -273,40 +301,64 @@ static bool make_credentials(struct ocs_request *request)
                             &cli->error);
 }
 
-// Serves as a switch with RESTCONF until Ctrl-C: for tests of the driver, and of controllers that
-// are not Weft's. Certificate and key are read here, so that a wrong path fails before the port is
-// open.
+// The protocol and the fault by their names.
+static bool parse_emulated(struct ocs_request *request, struct weft_ocs_fault *fault)
+{
+    struct cli *cli = request->cli;
+    struct ocs_emulated *emulated = &request->emulated;
+    bool known = emulated->protocol == NULL;
+    for (int i = 0; i < WEFT_OCS_PROTOCOLS && !known; i++) {
+        known = strcmp(emulated->protocol, weft_ocs_protocol_names[i]) == 0;
+        emulated->protocol_index = (enum weft_ocs_protocol)i;
+    }
+    if (!known) {
+        return weft_fail_word(&cli->error, "protocol of a switch", emulated->protocol,
+                              weft_ocs_protocol_names, WEFT_OCS_PROTOCOLS);
+    }
+    if (emulated->certificate_path != NULL && emulated->protocol_index != WEFT_OCS_RESTCONF &&
+        emulated->protocol_index != WEFT_OCS_OCP) {
+        return cli_misuse(cli, "--certificate: TL1 knows no TLS; leave it out");
+    }
+    return emulated->fault == NULL || weft_ocs_parse_fault(fault, emulated->fault, &cli->error) ||
+           weft_wrap(&cli->error, "--fault");
+}
+
+// Certificate and key, where there are any: a wrong path fails before the port is open.
+static bool load_pair(const struct ocs_request *request, struct weft_ocs_emulator *emulator)
+{
+    struct cli *cli = request->cli;
+    const struct ocs_emulated *emulated = &request->emulated;
+    size_t bytes = 0;
+    if ((emulated->certificate_path == NULL) != (emulated->key_path == NULL)) {
+        return cli_misuse(cli, "--certificate and --key belong together");
+    }
+    return emulated->key_path == NULL ||
+           (weft_file_load(&emulator->certificate, &bytes, emulated->certificate_path,
+                           PEM_BYTES_MAX, &cli->arena, &cli->error) &&
+            weft_secret_load(&emulator->key, &bytes, emulated->key_path, PEM_BYTES_MAX, &cli->arena,
+                             &cli->error));
+}
+
+// Serves as a switch until Ctrl-C: for tests of the drivers, and of controllers that are not
+// Weft's.
 static bool emulate(struct ocs_request *request)
 {
     struct cli *cli = request->cli;
-    const char *certificate = NULL;
-    const char *key = NULL;
-    size_t bytes = 0;
-    if (request->emulated.port_count == 0) {
-        request->emulated.port_count = PORTS_DEFAULT;
+    struct ocs_emulated *emulated = &request->emulated;
+    struct weft_ocs_emulator emulator = {.fault = {.port = WEFT_NONE}};
+    if (emulated->port_count == 0) {
+        emulated->port_count = PORTS_DEFAULT;
     }
-    if ((request->emulated.certificate_path == NULL) != (request->emulated.key_path == NULL)) {
-        return cli_misuse(cli, "--certificate and --key belong together");
-    }
-    if (request->emulated.key_path != NULL &&
-        (!weft_file_load(&certificate, &bytes, request->emulated.certificate_path, PEM_BYTES_MAX,
-                         &cli->arena, &cli->error) ||
-         !weft_secret_load(&key, &bytes, request->emulated.key_path, PEM_BYTES_MAX, &cli->arena,
-                           &cli->error))) {
+    if (!parse_emulated(request, &emulator.fault) || !load_pair(request, &emulator) ||
+        !make_credentials(request) || !load_credentials(request)) {
         return false;
     }
-    if (!make_credentials(request) || !load_credentials(request)) {
-        return false;
-    }
-    const struct weft_ocs_emulator emulator = {
-        .port_count = request->emulated.port_count,
-        .switch_ms = (uint32_t)(request->emulated.settle_ns / 1000000),
-        .user = request->remote.user,
-        .password = request->remote.password,
-        .port = (uint16_t)request->emulated.listen_port,
-        .certificate = certificate,
-        .key = key,
-    };
+    emulator.protocol = emulated->protocol_index;
+    emulator.port_count = emulated->port_count;
+    emulator.switch_ms = (uint32_t)(emulated->settle_ns / 1000000);
+    emulator.user = request->remote.user;
+    emulator.password = request->remote.password;
+    emulator.port = (uint16_t)emulated->listen_port;
     weft_stop stop = cli_clock_start(cli, "serving", NULL);
     bool fine = weft_ocs_emulate(&emulator, stop, announce_port, request, &cli->error);
     cli_clock_stop(cli);
@@ -335,7 +387,9 @@ static bool refuse_unused(const struct ocs_request *request)
     bool emulates = strcmp(request->action, "emulate") == 0;
     bool applies = strcmp(request->action, "apply") == 0;
     bool shows = strcmp(request->action, "show") == 0;
-    bool https = remote->address != NULL && strncmp(remote->address, "https:", 6) == 0;
+    const char *scheme_end = remote->address != NULL ? strstr(remote->address, "://") : NULL;
+    bool https = scheme_end != NULL && scheme_end - remote->address >= 5 &&
+                 strncmp(scheme_end - 5, "https", 5) == 0;
     bool boxed = remote->address != NULL;
     const struct weft_stated of_actions[] = {
         {!emulates && emulated->port_count > 0, "ports"},
@@ -343,6 +397,8 @@ static bool refuse_unused(const struct ocs_request *request)
         {!emulates && emulated->settle_given, "settle"},
         {!emulates && emulated->certificate_path != NULL, "certificate"},
         {!emulates && emulated->key_path != NULL, "key"},
+        {!emulates && emulated->protocol != NULL, "protocol"},
+        {!emulates && emulated->fault != NULL, "fault"},
         {!applies && request->circuits_only, "circuits-only"},
         {(emulates || shows) && request->dark_given, "dark"},
         {emulates && request->plane != WEFT_NONE, "switch"},

@@ -3,13 +3,14 @@
 #define WEFT_CLI_LAB_OCS_H
 
 // What the files of `weft lab ocs` share: the request that the options make, and how a switch is
-// opened. A switch is one that the lab emulates in eBPF, or a real one that is reached by RESTCONF
-// at the address of --box.
+// opened. A switch is one that the lab emulates in eBPF, or a real one that is reached at the
+// address of --box.
 
 #include "lab.h"
 
+#include "runtime/ocs/ocs.h"
+
 struct weft_lab;
-struct weft_ocs;
 
 enum { OCS_ARGUMENTS_MAX = 1024 };
 enum {
@@ -26,6 +27,8 @@ enum {
     OCS_INSECURE,
     OCS_CERTIFICATE,
     OCS_KEY,
+    OCS_PROTOCOL,
+    OCS_FAULT,
 };
 
 // How a switch outside the lab is reached.
@@ -40,6 +43,9 @@ struct ocs_remote {
 
 // The switch that `emulate` serves as.
 struct ocs_emulated {
+    const char *protocol; // NULL = restconf
+    enum weft_ocs_protocol protocol_index;
+    const char *fault;   // NULL = none
     uint32_t port_count; // 0: 16
     uint32_t listen_port;
     uint64_t settle_ns;

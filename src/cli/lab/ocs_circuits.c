@@ -6,6 +6,7 @@
 #include "ocs.h"
 #include "request/json/json.h"
 
+#include "runtime/ocs/light.h"
 #include "runtime/testbed/testbed.h"
 #include <stdlib.h>
 #include <string.h>
@@ -28,16 +29,41 @@ bool ocs_open(struct weft_ocs *ocs, const struct ocs_request *request, const str
 
 // ---- show ----
 
-static json_t *describe_port(uint32_t input, uint32_t output, const struct weft_ocs_port *port)
+// What is shown of an input and of the output with its number.
+struct row {
+    uint32_t index;
+    uint32_t output; // where the input leads
+    const struct weft_ocs_port *port;
+    bool measures_light;
+    enum weft_ocs_light light; // at this output
+};
+
+// What light says against what the switch says; NULL = nothing.
+static const char *name_contradiction(enum weft_ocs_light light)
 {
+    return light == WEFT_LIGHT_STRAY     ? "stray"
+           : light == WEFT_LIGHT_MISSING ? "missing"
+           : light == WEFT_LIGHT_DOUBLE  ? "double"
+                                         : NULL;
+}
+
+static json_t *describe_row(const struct row *row)
+{
+    const struct weft_ocs_port *port = row->port;
     json_t *object = json_object();
-    weft_set_count(object, "input", input);
+    weft_set_count(object, "input", row->index);
     weft_set(object, "output",
-             output == WEFT_NONE ? json_null() : json_integer((json_int_t)output));
-    if (port->has_power) {
+             row->output == WEFT_NONE ? json_null() : json_integer((json_int_t)row->output));
+    if (port->has_input_dbm) {
         weft_set_real(object, "input_dbm", port->input_dbm);
+    }
+    if (port->has_output_dbm) {
         weft_set_real(object, "output_dbm", port->output_dbm);
-    } else {
+    }
+    if (name_contradiction(row->light) != NULL) {
+        weft_set_text(object, "light", name_contradiction(row->light));
+    }
+    if (!row->measures_light) {
         weft_set_count(object, "packets", port->packets);
         weft_set_count(object, "bytes", port->bytes);
         weft_set_count(object, "dark_packets", port->dark_packets);
@@ -46,21 +72,36 @@ static json_t *describe_port(uint32_t input, uint32_t output, const struct weft_
     return object;
 }
 
-static void print_port(struct cli *cli, uint32_t input, uint32_t output,
-                       const struct weft_ocs_port *port)
+static void print_level(struct cli *cli, const char *side, bool is_known, double dbm)
 {
-    if (output == WEFT_NONE) {
-        cli_say(cli, "  %4u -> dark", input);
+    if (is_known) {
+        cli_say(cli, "  %s %6.1f dBm", side, dbm);
     } else {
-        cli_say(cli, "  %4u -> %-4u", input, output);
+        cli_say(cli, "  %s      - dBm", side);
     }
-    if (port->has_power) {
-        cli_say(cli, "  in %6.1f dBm  out %6.1f dBm\n", port->input_dbm, port->output_dbm);
+}
+
+static void print_row(struct cli *cli, const struct row *row)
+{
+    const struct weft_ocs_port *port = row->port;
+    if (row->output == WEFT_NONE) {
+        cli_say(cli, "  %4u -> dark", row->index);
     } else {
+        cli_say(cli, "  %4u -> %-4u", row->index, row->output);
+    }
+    if (!row->measures_light) {
         cli_say(cli, "  %10llu packets %14llu bytes  lost: %llu dark, %llu unlit\n",
                 (unsigned long long)port->packets, (unsigned long long)port->bytes,
                 (unsigned long long)port->dark_packets, (unsigned long long)port->unlit_packets);
+        return;
     }
+    print_level(cli, "in", port->has_input_dbm, port->input_dbm);
+    print_level(cli, "out", port->has_output_dbm, port->output_dbm);
+    const char *contradiction = name_contradiction(row->light);
+    if (contradiction != NULL) {
+        cli_say(cli, "  %s light at output %u", contradiction, row->index);
+    }
+    cli_say(cli, "\n");
 }
 
 // Reads one switch and adds it to the list of the JSON result, or prints it at once where text is
@@ -79,10 +120,13 @@ static bool show_switch(json_t *list, const struct ocs_request *request, const s
     bool fine =
         weft_ocs_read(outputs, &ocs, &cli->error) && weft_ocs_statistics(ports, &ocs, &cli->error);
     const char *driver = ocs.driver->name;
+    bool measures_light = ocs.driver->measures_light;
     weft_ocs_close(&ocs);
     if (!fine || !weft_ocs_check_matching(outputs, n, cli->scratch, &cli->error)) {
         return false;
     }
+    struct weft_ocs_sight *sights = WEFT_NEW(&cli->arena, struct weft_ocs_sight, n);
+    weft_ocs_see(sights, outputs, ports, n);
     json_t *object = json_object();
     json_t *rows = json_array();
     weft_set_count(object, "switch", plane);
@@ -91,9 +135,10 @@ static bool show_switch(json_t *list, const struct ocs_request *request, const s
         cli_say(cli, "switch %u (%s)\n", plane, driver);
     }
     for (uint32_t i = 0; i < n; i++) {
-        json_array_append_new(rows, describe_port(i, outputs[i], &ports[i]));
+        const struct row row = {i, outputs[i], &ports[i], measures_light, sights[i].light};
+        json_array_append_new(rows, describe_row(&row));
         if (!cli->json) {
-            print_port(cli, i, outputs[i], &ports[i]);
+            print_row(cli, &row);
         }
     }
     weft_set(object, "ports", rows);
@@ -189,6 +234,7 @@ static void print_move(struct cli *cli, const struct weft_lab_move *move)
         json_t *object = weft_set_object("weft.lab-ocs-apply/1");
         weft_set_count(object, "changed", move->circuits.changed);
         weft_set_count(object, "untouched", move->circuits.untouched);
+        weft_set_count(object, "seen", move->circuits.seen);
         weft_set_real(object, "circuits_s", move->circuits_s);
         weft_set_real(object, "routes_s", move->routes_s);
         cli_say(cli, "%s", weft_set_finish(object, &cli->arena));

@@ -7,9 +7,10 @@
 // move, the pause before wrong credentials are answered) suspends its connection and no other.
 
 #include "server.h"
-#include "libraries.h"
+#include "loopback.h"
 
 #include "runtime/clock.h"
+#include "runtime/ocs/libraries.h"
 #include "runtime/secret.h"
 
 #include <arpa/inet.h>
@@ -392,25 +393,7 @@ struct weft_http_server *weft_http_server_open(const struct weft_http_service *s
 uint16_t weft_http_server_listen(struct weft_http_server *self, uint16_t port,
                                  struct weft_error *error)
 {
-    struct sockaddr_in own = {
-        .sin_family = AF_INET,
-        .sin_port = htons(port),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-    };
-    socklen_t size = sizeof own;
-    const int yes = 1;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-        bind(fd, (struct sockaddr *)&own, size) != 0 || listen(fd, SOMAXCONN) != 0 ||
-        getsockname(fd, (struct sockaddr *)&own, &size) != 0) {
-        weft_fail(error, WEFT_IO, "port %u: %s", port, strerrordesc_np(errno));
-        if (fd >= 0) {
-            close(fd);
-        }
-        return 0;
-    }
-    self->listener = fd;
-    return ntohs(own.sin_port);
+    return weft_loopback_listen(&self->listener, port, error);
 }
 
 static struct slot *find_free(struct weft_http_server *self)
