@@ -29,6 +29,7 @@ bool weft_ocs_core_init(struct weft_ocs_core *self, const struct weft_ocs_emulat
         .port_count = n,
         .reported = WEFT_NEW(arena, uint32_t, n),
         .mirrors = WEFT_NEW(arena, uint32_t, n),
+        .moves = WEFT_NEW(arena, uint32_t, n),
         .switch_ms = options->switch_ms,
         .fault = options->fault,
     };
@@ -58,6 +59,7 @@ bool weft_ocs_core_change(struct weft_ocs_core *self, struct weft_ocs_core_answe
             continue;
         }
         changed = true;
+        self->moves[i]++;
         self->reported[i] = outputs[i];
         if (!stays(self, i, outputs[i])) {
             self->mirrors[i] = outputs[i];

@@ -11,6 +11,7 @@ struct weft_ocs_core {
     uint32_t port_count;
     uint32_t *reported; // outputs, as the switch says
     uint32_t *mirrors;  // outputs, as light goes
+    uint32_t *moves;    // how often the circuit of each input became another
     uint32_t switch_ms;
     struct weft_ocs_fault fault;
     uint32_t change_count; // requests so far that changed something
