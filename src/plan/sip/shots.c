@@ -412,7 +412,7 @@ static bool play(double *iteration_s, const struct sip_fold *fold, struct contro
         return false;
     }
     c->link_of = link_of;
-    const struct weft_circuit_controller controller = {c, decide};
+    const struct weft_circuit_controller controller = {.state = c, .decide = decide};
     const struct weft_sim_options options = {
         .one_round = true, .circuits = &controller, .stop = environment->stop};
     const struct weft_sim_job job = {.graph = &fold->graph};
