@@ -51,6 +51,18 @@ try weft lab ocs show --box 127.0.0.1:1 --credentials empty
 try weft lab ocs show --credentials open
 try weft lab ocs emulate
 try weft lab ocs emulate --credentials nosuchfolder/secret
+try weft lab ocs emulate --credentials secret --protocol tl1-polatsi
+try weft lab ocs emulate --credentials secret --protocol tl1-polatis --certificate a --key b
+try weft lab ocs emulate --credentials secret --fault deaf
+try weft lab ocs emulate --credentials secret --fault stuck
+try weft lab ocs show --fault mute --box 127.0.0.1:1
+try weft lab ocs show --box scpi://127.0.0.1:1
+try weft lab ocs show --box tl1+calient://switch-7
+try weft lab ocs show --box tl1+polatis://127.0.0.1:1
+try weft lab ocs show --box ocp+https://127.0.0.1/restconf
+try weft lab ocs show --box sonic://nosuchfolder
+try weft lab ocs connect 0-3 1-3 --box twin://8
+try weft lab ocs connect 0-3 1-5 --box twin://8
 try weft lab run plan.json --ecn none
 try weft lab up --hosts 4 --ecn 100000
 try weft lab run plan.json --fail disk@3

@@ -135,6 +135,34 @@ def flood(port):
             end.close()
 
 
+LOGIN = b"ACT-USER::admin:1::guess;"
+CHANGE = b"DLT-PATCH::ALL:2:;ENT-PATCH::1,5:3:;"
+
+
+def guess_tl1(port):
+    while True:
+        ask(port, LOGIN + CHANGE)
+
+
+def strange_tl1(port):
+    rng = random.Random(1)
+    while True:
+        data = bytearray(LOGIN + CHANGE)
+        for _ in range(rng.randrange(1, 20)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        ask(port, bytes(data))
+
+
+ATTACKS_TL1 = {
+    "silent connections": lambda port: hold(port, lambda end: iter(())),
+    "connections in a loop": lambda port: flood(port),
+    "trickled commands": lambda port: hold(port, lambda end: trickle(b"ACT-USER::admin:1::x")),
+    "commands without end": lambda port: hold(port, lambda end: repeat(b"A", b"x" * 8000)),
+    "open quotes": lambda port: hold(port, lambda end: repeat(b'ACT-USER::"', b";" * 8000)),
+    "never read": lambda port: hold(port, lambda end: repeat(b"", b"RTRV-PATCH:::1:;" * 500)),
+    "wrong credentials": guess_tl1,
+    "malformed commands": strange_tl1,
+}
 MANY = [f"127.0.0.{i}" for i in range(2, 250)]
 ATTACKS = {
     "silent connections": lambda port: hold(port, lambda end: iter(())),
@@ -171,12 +199,12 @@ def begin_attack(attack, port):
 class Switch:
     """The emulator and the honest client."""
 
-    def __init__(self, weft, folder, tls):
+    def __init__(self, weft, folder, tls, protocol="restconf"):
         self.weft = weft
         self.secret = os.path.join(folder, "secret")
         self.words = []
         command = [weft, "lab", "ocs", "emulate", "--ports", "4", "--settle", "1ms",
-                   "--credentials", self.secret]
+                   "--protocol", protocol, "--credentials", self.secret]
         if tls:
             certificate, key = (os.path.join(folder, name) for name in ("cert.pem", "key.pem"))
             subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
@@ -324,6 +352,27 @@ def settling(weft, folder):
     return [] if fine else [f"while mirrors move: {answer[:20]!r} after {took:.2f} s, exit {code}"]
 
 
+def play_tl1(weft, folder):
+    """The attacks on the TL1 server, and how long its connections last."""
+    switch = Switch(weft, folder, False, "tl1-polatis")
+    faults = play(switch, "tl1", None)
+    for name, attack in ATTACKS_TL1.items():
+        faults += play(switch, f"tl1, {name}", attack)
+    faults += expect_end(switch, "a silent connection", iter(()), 4, 8)
+    faults += expect_end(switch, "a trickled one", iter(lambda: b"A", b""), 4, 8)
+    begun = time.monotonic()
+    answer = ask(switch.port, LOGIN)
+    took = time.monotonic() - begun
+    if b"DENY" not in answer or took < 0.09:
+        faults.append(f"wrong credentials: {answer[:60]!r} after {took:.3f} s")
+    if switch.memory_kb() > MEMORY_KB_MAX:
+        faults.append(f"the TL1 emulator took {switch.memory_kb()} KiB")
+    print(f"memory of the emulator: at most {switch.memory_kb() / 1024:.0f} MiB")
+    if switch.end() != 0:
+        faults.append("the TL1 emulator failed")
+    return faults
+
+
 def main():
     weft = sys.argv[1]
     faults = []
@@ -345,6 +394,7 @@ def main():
             if switch.end() != 0:
                 faults.append("the emulator failed")
         faults += settling(weft, folder)
+        faults += play_tl1(weft, folder)
     for fault in faults:
         print(fault)
     return 1 if faults else 0

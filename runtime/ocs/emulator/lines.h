@@ -35,7 +35,7 @@ struct weft_line_service {
 };
 
 enum {
-    WEFT_LINES_CONNECTIONS_MAX = 64,
+    WEFT_LINES_CONNECTIONS_MAX = 192,
     WEFT_LINES_COMMAND_BYTES = 64 << 10,
     WEFT_LINES_ANSWER_BYTES = 1 << 20,
 };

@@ -17,6 +17,8 @@
 #define BYTES_MAX ((size_t)4 << 20) // of answers that were not read yet
 #define ARENA_BYTES ((size_t)16 << 20)
 #define TAG_MAX 900000u // tags have six digits at most
+#define LOGINS_MAX 4u
+#define PAUSE_MS 20u // before the second login, twice as long before each other
 #define TIMEOUT_MS 5000u
 #define TOTAL_MS 10000u
 
@@ -210,6 +212,7 @@ static bool receive(struct exchange *exchange, struct weft_error *error)
         return true;
     }
     if (got <= 0) {
+        self->was_cut = self->bytes == 0 && exchange->left == exchange->batch->count;
         return self->bytes == BYTES_MAX
                    ? weft_fail(error, WEFT_IO, "%s: an answer is larger than %zu bytes", self->host,
                                BYTES_MAX)
@@ -234,6 +237,7 @@ static bool send_some(struct exchange *exchange, struct weft_error *error)
     ssize_t put = send(self->fd, exchange->output + exchange->sent,
                        exchange->output_bytes - exchange->sent, MSG_NOSIGNAL);
     if (put < 0 && errno != EAGAIN && errno != EINTR) {
+        self->was_cut = exchange->left == exchange->batch->count;
         return weft_fail(error, WEFT_IO, "%s: %s", self->host, strerrordesc_np(errno));
     }
     exchange->sent += put > 0 ? (size_t)put : 0;
@@ -273,6 +277,7 @@ static bool ask(struct weft_tl1_session *self, const struct weft_tl1_batch *batc
                                                                   : self->ends_ms,
         .refusal = {.code = WEFT_OK},
     };
+    self->was_cut = false;
     self->tag = self->tag > TAG_MAX ? 1 : self->tag + batch->count;
     write_commands(&exchange, &arena);
     while (exchange.left > 0) {
@@ -304,9 +309,14 @@ bool weft_tl1_ask(struct weft_tl1_session *self, const struct weft_tl1_batch *ba
         return weft_fail(error, WEFT_IO, "%s: not done in time (%u ms)", self->host,
                          self->access->total_ms);
     }
-    if (self->fd < 0 && !(connect_to(self, error) && log_in(self, error))) {
+    self->was_cut = false;
+    for (uint32_t i = 1; self->fd < 0 && !(connect_to(self, error) && log_in(self, error)); i++) {
+        uint64_t next_ms = now_ms() + ((uint64_t)PAUSE_MS << (i - 1));
         disconnect(self);
-        return false;
+        if (!self->was_cut || i == LOGINS_MAX || next_ms >= self->ends_ms) {
+            return false;
+        }
+        lab_sleep_until(next_ms * 1000000);
     }
     return ask(self, batch, error);
 }
@@ -322,6 +332,11 @@ bool weft_tl1_ask_one(struct weft_tl1_session *self, const char *command,
 
 void weft_tl1_begin(struct weft_tl1_session *self)
 {
+    // A switch ends sessions in which nothing is said for long.
+    char byte;
+    if (self->fd >= 0 && recv(self->fd, &byte, 1, MSG_PEEK) == 0) {
+        disconnect(self);
+    }
     self->ends_ms = now_ms() + self->access->total_ms;
 }
 

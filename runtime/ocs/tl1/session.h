@@ -6,7 +6,10 @@
 //
 // What a switch may do to its caller is bounded: all answers to a batch of commands have a deadline
 // and 4 MiB. After a deadline, a broken connection or what is no TL1 the connection ends, and the
-// next batch begins a new one: an answer that comes too late is nobody's.
+// next batch begins a new one: an answer that comes too late is nobody's. A login whose connection
+// ends before any answer is tried again, up to three times, as a switch that is short of
+// connections ends those that have not logged in; a command is not, as it may have been carried
+// out.
 
 #include "message.h"
 
@@ -18,6 +21,7 @@ struct weft_tl1_session {
     struct weft_arena own;
     int fd; // -1 = not connected
     uint32_t tag;
+    bool was_cut;     // the connection ended before any answer
     uint64_t ends_ms; // of the operation under way
     char *data;       // what has come and was not read yet
     size_t bytes;
