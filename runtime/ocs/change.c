@@ -159,7 +159,7 @@ static bool look(const struct transition *self, const uint32_t *wanted, bool *ag
     if (!driver->statistics(self->ocs->device, self->ports, error)) {
         return weft_wrap(error, "circuits have moved and their light was not read");
     }
-    weft_ocs_see(self->sights, wanted, self->ports, self->ocs->port_count);
+    weft_ocs_see(self->sights, self->ocs, wanted, self->ports);
     *again = !check_light(self, error);
     return !*again;
 }
@@ -265,7 +265,7 @@ static bool look_before(struct transition *self, const struct weft_ocs_differenc
         return false;
     }
     self->lit_before = WEFT_NEW(&self->scratch, struct weft_ocs_sight, n);
-    weft_ocs_see(self->lit_before, self->before, self->ports, n);
+    weft_ocs_see(self->lit_before, self->ocs, self->before, self->ports);
     for (uint32_t i = 0; i < difference->made_count; i++) {
         uint32_t output = difference->made[i].output;
         const struct weft_ocs_sight *sight = &self->lit_before[output];

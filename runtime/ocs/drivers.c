@@ -39,7 +39,11 @@ bool weft_ocs_open(struct weft_ocs *ocs, const struct weft_ocs_access *access,
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++) {
         if (strlen(drivers[i].scheme) == length &&
             strncmp(drivers[i].scheme, scheme, length) == 0) {
-            return drivers[i].open(ocs, access, arena, error);
+            if (!drivers[i].open(ocs, access, arena, error)) {
+                return false;
+            }
+            ocs->loss_max_db = access->loss_max_db;
+            return true;
         }
     }
     return weft_fail(error, WEFT_INPUT,

@@ -103,6 +103,6 @@ bool weft_ocs_open_kernel(struct weft_ocs *ocs, const struct weft_ocs_kernel *ke
         return false;
     }
     self->rows = WEFT_NEW(arena, struct ocs_count, self->tables.processor_count);
-    *ocs = (struct weft_ocs){&driver, self, kernel->port_count, NULL};
+    *ocs = (struct weft_ocs){.driver = &driver, .device = self, .port_count = kernel->port_count};
     return true;
 }

@@ -6,14 +6,15 @@
 // Less is no light. Monitors of optical switches show -50 to -60 dBm for a dark fiber, transceivers
 // for data centers receive from about -14 dBm on.
 #define LIT_DBM (-40.0)
-// A circuit's loss at most: switches with moving mirrors or fibers lose 1 to 3 dB by their data
-// sheets, connectors up to 0.5 dB each; beyond twice that a port is dirty or not aligned.
+// A circuit's loss at most, unless another is given: switches with moving mirrors or fibers lose 1
+// to 3 dB by their data sheets, connectors up to 0.5 dB each; beyond twice that a port is dirty or
+// not aligned.
 #define LOSS_MAX_DB 6.0
 // What monitors may err by: SAI (saiexperimentalocs.h) calls a port tuned within 0.5 dB.
 #define GAIN_MAX_DB 0.5
 
 static enum weft_ocs_light see_one(const struct weft_ocs_port *output,
-                                   const struct weft_ocs_port *input)
+                                   const struct weft_ocs_port *input, double loss_max_db)
 {
     if (!output->has_output_dbm) {
         return WEFT_LIGHT_UNKNOWN;
@@ -30,13 +31,15 @@ static enum weft_ocs_light see_one(const struct weft_ocs_port *output,
     }
     double gain_db = output->output_dbm - input->input_dbm;
     return gain_db > GAIN_MAX_DB               ? WEFT_LIGHT_DOUBLE
-           : !is_lit || gain_db < -LOSS_MAX_DB ? WEFT_LIGHT_MISSING
+           : !is_lit || gain_db < -loss_max_db ? WEFT_LIGHT_MISSING
                                                : WEFT_LIGHT_FINE;
 }
 
-void weft_ocs_see(struct weft_ocs_sight *sights, const uint32_t *outputs,
-                  const struct weft_ocs_port *ports, uint32_t port_count)
+void weft_ocs_see(struct weft_ocs_sight *sights, const struct weft_ocs *ocs,
+                  const uint32_t *outputs, const struct weft_ocs_port *ports)
 {
+    uint32_t port_count = ocs->port_count;
+    double loss_max_db = ocs->loss_max_db > 0 ? ocs->loss_max_db : LOSS_MAX_DB;
     for (uint32_t o = 0; o < port_count; o++) {
         sights[o].input = WEFT_NONE;
     }
@@ -47,7 +50,8 @@ void weft_ocs_see(struct weft_ocs_sight *sights, const uint32_t *outputs,
     }
     for (uint32_t o = 0; o < port_count; o++) {
         uint32_t input = sights[o].input;
-        sights[o].light = see_one(&ports[o], input == WEFT_NONE ? NULL : &ports[input]);
+        sights[o].light =
+            see_one(&ports[o], input == WEFT_NONE ? NULL : &ports[input], loss_max_db);
     }
 }
 

@@ -25,9 +25,10 @@ struct weft_ocs_sight {
     uint32_t input;
 };
 
-// sights[port_count], by output, of circuits as outputs[port_count] has them. O(ports).
-void weft_ocs_see(struct weft_ocs_sight *sights, const uint32_t *outputs,
-                  const struct weft_ocs_port *ports, uint32_t port_count);
+// sights[port_count], by output, of circuits of this switch as outputs[port_count] has them, with
+// what is measured in ports[port_count]. O(ports).
+void weft_ocs_see(struct weft_ocs_sight *sights, const struct weft_ocs *ocs,
+                  const uint32_t *outputs, const struct weft_ocs_port *ports);
 
 // Whether the light contradicts the circuits.
 static inline bool weft_ocs_is_wrong(enum weft_ocs_light light)

@@ -70,6 +70,7 @@ struct weft_ocs {
     void *device;
     uint32_t port_count;
     const char *address; // for messages; NULL = the lab's own
+    double loss_max_db;  // more than a circuit loses; 0 = 6 dB
 };
 
 // Whether outputs are ports or WEFT_NONE and no two alike. INFEASIBLE, naming both inputs.
@@ -124,6 +125,7 @@ struct weft_ocs_access {
     bool insecure;       // no certificate is looked at
     uint32_t timeout_ms; // of one exchange; 0 = 5 s
     uint32_t total_ms;   // of all exchanges of opening, reading or changing; 0 = 10 s
+    double loss_max_db;  // a circuit that loses more is none; 0 = 6 dB
 };
 // Opens a device by the driver of its address's scheme (the table in drivers.c). Fails with INPUT
 // where no driver has that scheme, and as the driver does.

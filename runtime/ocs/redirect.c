@@ -116,6 +116,6 @@ bool weft_ocs_open_redirect(struct weft_ocs *ocs, const struct weft_ocs_redirect
     if (!weft_netlink_open(&self->netlink, redirect->netns, error)) {
         return false;
     }
-    *ocs = (struct weft_ocs){&driver, self, redirect->port_count, NULL};
+    *ocs = (struct weft_ocs){.driver = &driver, .device = self, .port_count = redirect->port_count};
     return true;
 }

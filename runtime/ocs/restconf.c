@@ -227,7 +227,8 @@ static bool open_switch(struct weft_ocs *ocs, const struct weft_ocs_access *acce
         weft_arena_release(&self->arena);
         return false;
     }
-    *ocs = (struct weft_ocs){driver, self, self->ports.count, self->host};
+    *ocs = (struct weft_ocs){
+        .driver = driver, .device = self, .port_count = self->ports.count, .address = self->host};
     return true;
 }
 

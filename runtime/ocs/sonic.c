@@ -112,6 +112,7 @@ bool weft_ocs_open_sonic(struct weft_ocs *ocs, const struct weft_ocs_access *acc
         .statistics = sonic_statistics,
         .close = sonic_close,
     };
-    *ocs = (struct weft_ocs){driver, self, self->port_count, folder};
+    *ocs = (struct weft_ocs){
+        .driver = driver, .device = self, .port_count = self->port_count, .address = folder};
     return true;
 }

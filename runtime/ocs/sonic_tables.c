@@ -175,6 +175,9 @@ static bool check_port(const json_t *ports, const char *name, struct weft_error 
 {
     const json_t *fields = json_object_get(ports, name);
     const char *state = json_string_value(json_object_get(fields, "state"));
+    if (state == NULL) { // earlier drafts
+        state = json_string_value(json_object_get(fields, "config_status"));
+    }
     return state == NULL || strcmp(state, "normal") == 0 ||
            weft_fail(error, WEFT_INFEASIBLE, "OCS_PORT|%s is %.20s; set its state to normal", name,
                      state);

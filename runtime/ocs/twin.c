@@ -79,6 +79,6 @@ bool weft_ocs_open_twin(struct weft_ocs *ocs, uint32_t port_count, struct weft_a
     for (uint32_t i = 0; i < port_count; i++) {
         twin->outputs[i] = WEFT_NONE;
     }
-    *ocs = (struct weft_ocs){&driver, twin, port_count, NULL};
+    *ocs = (struct weft_ocs){.driver = &driver, .device = twin, .port_count = port_count};
     return true;
 }

@@ -34,9 +34,10 @@ static void *device_serve(void *context)
     return NULL;
 }
 
-// A switch that has these circuits (NULL: none) and gets its fault afterwards.
-static void device_start(struct device *device, enum weft_ocs_protocol protocol, uint32_t ports,
-                         const uint32_t *outputs, struct weft_ocs_fault fault)
+// A switch that has these circuits (NULL: none) and gets its fault afterwards. It serves nobody
+// yet.
+static void device_open(struct device *device, enum weft_ocs_protocol protocol, uint32_t ports,
+                        const uint32_t *outputs, struct weft_ocs_fault fault)
 {
     static struct weft_arena scratch;
     struct weft_error error;
@@ -64,6 +65,10 @@ static void device_start(struct device *device, enum weft_ocs_protocol protocol,
     assert_int_not_equal(port, 0);
     snprintf(device->address, sizeof device->address, "%s://127.0.0.1:%u",
              weft_ocs_protocol_schemes[protocol], port);
+}
+
+static void device_start(struct device *device)
+{
     assert_int_equal(pthread_create(&device->thread, NULL, device_serve, device), 0);
 }
 

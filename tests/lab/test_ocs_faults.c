@@ -59,7 +59,8 @@ static void drivers_do_as_the_twin(enum weft_ocs_protocol protocol)
     uint32_t now[PORTS];
     weft_rng_init(&rng, seed);
     print_message("%s: seed %llu\n", weft_ocs_protocol_names[protocol], (unsigned long long)seed);
-    device_start(&device, protocol, PORTS, NULL, healthy);
+    device_open(&device, protocol, PORTS, NULL, healthy);
+    device_start(&device);
     open_device(&far, &device, 5000);
     must(weft_ocs_open_twin(&twin, PORTS, &arena, &error), &error);
     must(weft_ocs_read(now, &twin, &error), &error);
@@ -199,7 +200,8 @@ static void try_fault(enum weft_ocs_protocol protocol, const struct trial *trial
     before[1] = trial->before;
     const struct weft_ocs_circuit circuit = {1, trial->after};
     bool http = protocol == WEFT_OCS_RESTCONF || protocol == WEFT_OCS_OCP;
-    device_start(&device, protocol, N, before, trial->fault);
+    device_open(&device, protocol, N, before, trial->fault);
+    device_start(&device);
     open_device(&far, &device, TIMEOUT_MS);
     bool fine = weft_ocs_connect(&change, &far, &circuit, 1, scratch, &error);
     if (fine != trial->succeeds) {
@@ -256,8 +258,9 @@ static void a_stale_circuit_is_not_taken_for_a_new_one(void **state)
         struct weft_ocs far;
         struct device device;
         struct weft_ocs_change change;
-        device_start(&device, (enum weft_ocs_protocol)protocol, N, NULL, healthy);
+        device_open(&device, (enum weft_ocs_protocol)protocol, N, NULL, healthy);
         device.emulation.core.mirrors[3] = 6;
+        device_start(&device);
         open_device(&far, &device, TIMEOUT_MS);
         const struct weft_ocs_circuit there = {1, 6};
         const struct weft_ocs_circuit beside = {1, 5};
@@ -350,7 +353,7 @@ static bool fragile_statistics(void *device, struct weft_ocs_port *ports, struct
 static void check_failures(const struct weft_ocs_driver *driver, struct fragile *self,
                            const uint32_t *before, const uint32_t *wanted)
 {
-    struct weft_ocs ocs = {driver, self, N, "here"};
+    struct weft_ocs ocs = {.driver = driver, .device = self, .port_count = N, .address = "here"};
     struct weft_error error = {.code = WEFT_OK};
     struct weft_ocs_change change;
     memcpy(self->outputs, before, N * sizeof *before);
@@ -435,12 +438,20 @@ static void light_speaks_for_or_against_a_circuit(void **state)
             {.has_output_dbm = cases[i].has_output, .output_dbm = cases[i].output_dbm}};
         const uint32_t outputs[2] = {cases[i].has_circuit ? 1 : WEFT_NONE, WEFT_NONE};
         struct weft_ocs_sight sights[2];
-        weft_ocs_see(sights, outputs, ports, 2);
+        const struct weft_ocs ocs = {.port_count = 2};
+        weft_ocs_see(sights, &ocs, outputs, ports);
         if (sights[1].light != cases[i].light) {
             fail_msg("case %zu: %d, not %d", i, sights[1].light, cases[i].light);
         }
         assert_int_equal(sights[1].input, cases[i].has_circuit ? 0 : WEFT_NONE);
     }
+    const struct weft_ocs lossy = {.port_count = 2, .loss_max_db = 12};
+    const uint32_t outputs[2] = {1, WEFT_NONE};
+    const struct weft_ocs_port ports[2] = {{.has_input_dbm = true, .input_dbm = 0},
+                                           {.has_output_dbm = true, .output_dbm = -11}};
+    struct weft_ocs_sight sights[2];
+    weft_ocs_see(sights, &lossy, outputs, ports);
+    assert_int_equal(sights[1].light, WEFT_LIGHT_FINE);
 }
 
 static void faults_have_names(void **state)

@@ -294,6 +294,9 @@ bool weft_ocs_open_calient(struct weft_ocs *ocs, const struct weft_ocs_access *a
         return false;
     }
     self->connections = WEFT_NEW(arena, struct connection, self->port_count);
-    *ocs = (struct weft_ocs){&driver, self, self->port_count, self->session.host};
+    *ocs = (struct weft_ocs){.driver = &driver,
+                             .device = self,
+                             .port_count = self->port_count,
+                             .address = self->session.host};
     return true;
 }

@@ -227,6 +227,9 @@ bool weft_ocs_open_polatis(struct weft_ocs *ocs, const struct weft_ocs_access *a
         .statistics = polatis_statistics,
         .close = polatis_close,
     };
-    *ocs = (struct weft_ocs){driver, self, self->port_count, self->session.host};
+    *ocs = (struct weft_ocs){.driver = driver,
+                             .device = self,
+                             .port_count = self->port_count,
+                             .address = self->session.host};
     return true;
 }

@@ -30,6 +30,8 @@ static const struct argp_option options[] = {
     {"ca", OCS_CA, "FILE", 0, "with https: trust certificates that this one (PEM) signed", 0},
     {"insecure", OCS_INSECURE, NULL, 0, "with https: trust any certificate, for a lab of one's own",
      0},
+    {"loss", OCS_LOSS, "DB", 0,
+     "with --box: the most that a circuit may lose for its light to count (6)", 0},
     {"switch", OCS_SWITCH, "P", 0, "work on switch P alone, where there are several", 0},
     {"dark", OCS_DARK, "T", 0,
      "time for which circuits that move stay dark (as the lab was raised)", 0},
@@ -130,6 +132,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case OCS_KEY:
         request->emulated.key_path = argument;
         return 0;
+    case OCS_LOSS:
+        return cli_value(
+            cli, weft_parse_number(&request->remote.loss_max_db, argument, 0.1, 60, &cli->error),
+            "loss");
     case OCS_PROTOCOL:
         request->emulated.protocol = argument;
         return 0;
@@ -410,6 +416,7 @@ static bool refuse_unused(const struct ocs_request *request)
         {!https && remote->insecure, "insecure"},
         {!emulates && !boxed && remote->credentials_path != NULL, "credentials"},
         {boxed && request->dark_given, "dark"},
+        {!boxed && remote->loss_max_db > 0, "loss"},
         {NULL},
     };
     struct weft_error *error = &request->cli->error;

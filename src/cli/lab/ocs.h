@@ -29,6 +29,7 @@ enum {
     OCS_KEY,
     OCS_PROTOCOL,
     OCS_FAULT,
+    OCS_LOSS,
 };
 
 // How a switch outside the lab is reached.
@@ -39,6 +40,7 @@ struct ocs_remote {
     const char *password;
     const char *ca_path; // NULL = the system's CAs
     bool insecure;
+    double loss_max_db; // 0 = 6 dB
 };
 
 // The switch that `emulate` serves as.

@@ -21,6 +21,7 @@ bool ocs_open(struct weft_ocs *ocs, const struct ocs_request *request, const str
         .password = request->remote.password,
         .ca_file = request->remote.ca_path,
         .insecure = request->remote.insecure,
+        .loss_max_db = request->remote.loss_max_db,
     };
     return request->remote.address != NULL
                ? weft_ocs_open(ocs, &access, &cli->arena, &cli->error)
@@ -126,7 +127,7 @@ static bool show_switch(json_t *list, const struct ocs_request *request, const s
         return false;
     }
     struct weft_ocs_sight *sights = WEFT_NEW(&cli->arena, struct weft_ocs_sight, n);
-    weft_ocs_see(sights, outputs, ports, n);
+    weft_ocs_see(sights, &ocs, outputs, ports);
     json_t *object = json_object();
     json_t *rows = json_array();
     weft_set_count(object, "switch", plane);
