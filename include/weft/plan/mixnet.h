@@ -12,6 +12,7 @@
 
 #include "weft/circuit.h"
 #include "weft/plan/moving.h"
+#include "weft/sim.h"
 #include "weft/strategy.h"
 
 WEFT_API_BEGIN
@@ -176,12 +177,21 @@ bool weft_mixnet_iterate_on(double *seconds, const struct weft_hybrid *hybrid,
                             const struct weft_mixnet_iteration *iteration,
                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
-// One all-to-all in the flow engine, on circuits and one packet switch, each pair over its
-// circuits, packets and relays as `relays` has it: *seconds until the last byte has come. Max-min
-// rates do not know which flow is in a hurry, so that this is no less than the formula's time.
-bool weft_mixnet_play(double *seconds, const uint32_t *circuits, const double *bytes,
-                      uint32_t node_count, const struct weft_split_options *options,
-                      double rate_Bps, const struct weft_environment *environment) WEFT_MUST_USE;
+// One all-to-all that an engine plays.
+struct weft_mixnet_exchange {
+    uint32_t node_count;
+    const uint32_t *circuits; // node_count^2
+    const double *bytes;      // node_count^2
+    struct weft_split_options ports;
+    double rate_Bps; // of a port
+};
+// Plays it on circuits and one packet switch, each pair divided over its circuits, packets and
+// relays as weft_circuit_relay has it: *seconds until the last byte has come. Rates of either
+// engine do not know which flow is in a hurry, so that this is no less than the formula's time.
+// Fails as weft_sim_run_flows.
+bool weft_mixnet_play(double *seconds, const struct weft_mixnet_exchange *exchange,
+                      const struct weft_sim_options *sim,
+                      const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- the plan ----
 

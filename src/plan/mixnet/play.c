@@ -1,33 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// One all-to-all over circuits and packets in the flow engine, to hold the formula against: servers
+// One all-to-all over circuits and packets in an engine, to hold the formula against: servers
 // joined by their circuits and by one switch with the packet ports of each; every pair's bytes are
-// divided over its circuits, the switch, and two-hop relays as the formula divides them. The engine
-// gives max-min rates, which do not know that some flows have to hurry, so that its time is the
-// formula's or longer. O(relays + n^2) flows.
+// divided over its circuits, the switch, and two-hop relays as the formula divides them. Max-min
+// rates, or senders that share ports by their congestion control, do not know that some flows have
+// to hurry, so that the time is the formula's or longer. O(relays + n^2) flows.
 
 #include "plan/mixnet/mixnet.h"
 #include "weft/sim.h"
 
 #include <math.h>
 
-struct playing {
-    const uint32_t *circuits;
-    const double *bytes;
-    uint32_t n;
-    const struct weft_split_options *options;
-    double rate_Bps;
-};
-
-static double packets_of(const struct playing *self, uint32_t node)
+static double packets_of(const struct weft_mixnet_exchange *self, uint32_t node)
 {
-    return self->options->node_packets != NULL ? self->options->node_packets[node]
-                                               : self->options->packet_ports;
+    return self->ports.node_packets != NULL ? self->ports.node_packets[node]
+                                            : self->ports.packet_ports;
 }
 
-static bool build_fabric(struct weft_fabric *fabric, const struct playing *self,
+static bool build_fabric(struct weft_fabric *fabric, const struct weft_mixnet_exchange *self,
                          struct weft_arena *arena, struct weft_error *error)
 {
-    uint32_t n = self->n;
+    uint32_t n = self->node_count;
     struct weft_link *links = WEFT_NEW(arena, struct weft_link, (size_t)n * n + 2 * n);
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -83,10 +75,10 @@ static void add_relay(struct paths *paths, const struct weft_relay *relay, uint3
 }
 
 // Every pair's bytes over its circuits, then relays, and what is left over the switch.
-static void list_paths(struct paths *paths, const struct playing *self,
+static void list_paths(struct paths *paths, const struct weft_mixnet_exchange *self,
                        const struct weft_relay_plan *plan, struct weft_arena scratch)
 {
-    uint32_t n = self->n;
+    uint32_t n = self->node_count;
     double *left = WEFT_NEW(&scratch, double, (size_t)n *n);
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = 0; j < n; j++) {
@@ -111,11 +103,12 @@ static void list_paths(struct paths *paths, const struct playing *self,
     }
 }
 
-static bool play(double *seconds, const struct weft_network *network, const struct playing *self,
+static bool play(double *seconds, const struct weft_network *network,
+                 const struct weft_mixnet_exchange *self, const struct weft_sim_options *sim,
                  const struct weft_environment *environment)
 {
     struct weft_arena scratch = environment->scratch;
-    uint32_t n = self->n;
+    uint32_t n = self->node_count;
     uint32_t *from = WEFT_NEW(&scratch, uint32_t, (size_t)n * n);
     uint32_t *to = WEFT_NEW(&scratch, uint32_t, (size_t)n * n);
     uint64_t *size = WEFT_NEW(&scratch, uint64_t, (size_t)n * n);
@@ -131,35 +124,34 @@ static bool play(double *seconds, const struct weft_network *network, const stru
             }
         }
     }
-    const struct weft_sim_options options = {.seed = environment->seed};
     const struct weft_environment inner = {.arena = &scratch,
                                            .scratch = weft_arena_split(&scratch),
                                            .seed = environment->seed,
                                            .threads = 1,
                                            .error = environment->error};
     struct weft_sim_result result;
-    if (!weft_sim_run_flows(&result, NULL, network, &flows, &options, &inner)) {
+    if (!weft_sim_run_flows(&result, NULL, network, &flows, sim, &inner)) {
         return false;
     }
     *seconds = weft_seconds(result.end_ps);
     return true;
 }
 
-bool weft_mixnet_play(double *seconds, const uint32_t *circuits, const double *bytes,
-                      uint32_t node_count, const struct weft_split_options *options,
-                      double rate_Bps, const struct weft_environment *environment)
+bool weft_mixnet_play(double *seconds, const struct weft_mixnet_exchange *exchange,
+                      const struct weft_sim_options *sim,
+                      const struct weft_environment *environment)
 {
     struct weft_arena scratch = environment->scratch;
     struct weft_arena found = weft_arena_split(&scratch);
-    uint32_t n = node_count;
-    const struct playing self = {circuits, bytes, n, options, rate_Bps};
+    uint32_t n = exchange->node_count;
     struct weft_relay_plan plan;
-    weft_circuit_relay(&plan, circuits, bytes, n, options, &found, scratch);
+    weft_circuit_relay(&plan, exchange->circuits, exchange->bytes, n, &exchange->ports, &found,
+                       scratch);
     size_t most = 2 * (size_t)n * n + plan.relay_count;
     struct paths paths = {WEFT_NEW(&found, uint32_t, most + 1),
                           WEFT_NEW(&found, uint32_t, 4 * most), WEFT_NEW(&found, double, most), 0,
                           0};
-    list_paths(&paths, &self, &plan, scratch);
+    list_paths(&paths, exchange, &plan, scratch);
     const struct weft_route_table table = {
         .path_count = paths.count,
         .node_first = paths.node_first,
@@ -168,7 +160,7 @@ bool weft_mixnet_play(double *seconds, const uint32_t *circuits, const double *b
         .partial = true,
     };
     struct weft_network network = {0};
-    if (!build_fabric(&network.fabric, &self, &found, environment->error) ||
+    if (!build_fabric(&network.fabric, exchange, &found, environment->error) ||
         !weft_routes_build_table(&network.routes, &network.fabric, &table, &found, scratch,
                                  environment->error)) {
         return false;
@@ -176,5 +168,5 @@ bool weft_mixnet_play(double *seconds, const uint32_t *circuits, const double *b
     network.routes.spread = WEFT_SPREAD_SPLIT;
     const struct weft_environment inner = {
         .scratch = scratch, .seed = environment->seed, .error = environment->error};
-    return play(seconds, &network, &self, &inner);
+    return play(seconds, &network, exchange, sim, &inner);
 }
