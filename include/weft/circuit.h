@@ -168,6 +168,115 @@ struct weft_circuit_schedule {
     uint64_t end_ps;
 };
 
+// Bytes that cross one circuit.
+struct weft_circuit_burst {
+    uint32_t plane;
+    uint32_t from;
+    uint32_t to;
+    uint64_t start_ps;
+    uint64_t end_ps;
+    double bytes;
+};
+// Parts of a circuit's loss, all in dB; zero is none.
+struct weft_circuit_losses {
+    double budget_dB;
+    double connectors_dB;    // of a circuit together
+    double fiber_dB_per_km;  // over both ends' fibers
+    const double *fiber_km;  // per node, to the switches; NULL = 0
+    const double *switch_dB; // per plane, from port to port; NULL = 0
+};
+// What a schedule has to carry. Zero is nothing: then schedules alone are checked.
+struct weft_circuit_traffic {
+    double rate_Bps;                         // of a circuit
+    const struct weft_circuit_burst *bursts; // ascending start_ps
+    uint32_t burst_count;
+    const double *demand_bytes;               // [from * node_count + to]; NULL = nothing is asked
+    const struct weft_circuit_losses *losses; // NULL = light does not fade
+};
+
+// Fails with INFEASIBLE, naming the parts, where a circuit loses more than the budget.
+bool weft_circuit_check_loss(const struct weft_circuit_losses *losses, uint32_t plane,
+                             uint32_t from, uint32_t to, struct weft_error *error) WEFT_MUST_USE;
+
+// Whether a schedule can be carried out and carries what it should. Peers are permutations; no port
+// changes again before it has changed; every burst is within the time in which its circuit is lit,
+// so that nothing is in flight on a port that changes, and the circuit can carry all its bursts,
+// each by its end (earliest deadline first, which is exact for one circuit); bursts carry every
+// byte of the demand; and no circuit loses more light than it may. Old circuits carry until the
+// command has been carried out; the first burst over a new one waits for first_ps. Shares nothing
+// with what plans or plays schedules. Fails with INPUT where schedule or bursts are none, and with
+// INFEASIBLE where they cannot be; the message names change or burst, time, plane and port.
+// O(changes nodes + bursts log bursts + nodes^2).
+bool weft_circuit_check_schedule(const struct weft_circuit_schedule *schedule,
+                                 const struct weft_circuit_traffic *traffic,
+                                 struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- changes ----
+
+struct weft_circuit_moves {
+    uint32_t moved; // ports whose peer changes, of all planes
+    uint32_t bound; // no assignment of these circuits to planes moves fewer
+};
+
+// Divides circuits among planes, as weft_circuit_decompose does, so that few ports move away from
+// the peers that they have, `before`[plane * node_count + node]. Ports that are not asked for stay
+// with theirs where both ends can. Each plane gets the matching that keeps most of its ports
+// (shortest augmenting paths, exact for the plane); then any two planes divide their circuits anew,
+// cycle by cycle, exact for the two, and ports that nobody asks for go back to their peers, until
+// neither gains. moved = bound proves that nothing is better.
+// `circuits` (rows and columns at most plane_count, asserted; a zero diagonal) becomes what the
+// planes then have. O(planes nodes^2 planes) at worst, less where little changes.
+void weft_circuit_reassign(uint32_t *permutations, struct weft_circuit_moves *moves,
+                           uint32_t *circuits, const uint32_t *before, uint32_t node_count,
+                           uint32_t plane_count, struct weft_arena scratch);
+
+// Any two planes divide their circuits anew, as above. `duplex`: permutations that are their own
+// inverse stay so.
+void weft_circuit_exchange_planes(uint32_t *permutations, const uint32_t *before,
+                                  uint32_t node_count, uint32_t plane_count, bool duplex,
+                                  struct weft_arena scratch);
+// How many ports have another peer after than before; the others carry on.
+uint32_t weft_circuit_difference(const uint32_t *before, const uint32_t *after,
+                                 uint32_t port_count);
+
+struct weft_circuit_stagger {
+    uint32_t *order; // the planes that change, the first first
+    uint32_t count;
+    uint64_t *start_ps;  // of each's command
+    uint64_t end_ps;     // all are lit, and the first packet may pass
+    uint32_t cut_single; // pairs with circuits before and after that are without one at some time
+    uint32_t cut_double; // of these, with two circuits or more before and after
+    bool is_proved;      // no order cuts fewer, doubles first
+};
+
+// One plane changes after the other, each commanded so that it turns when the one before is lit: at
+// most 1 / plane_count of the ports are dark at a time. The order is the one that cuts off the
+// fewest pairs: over all orders up to 10 planes that change (dynamic program over sets), beyond
+// that the plane next that cuts the fewest. Without `stagger` all planes change at once.
+// O(2^planes planes (nodes planes)), the greedy one planes^2 (nodes planes).
+void weft_circuit_order_planes(struct weft_circuit_stagger *result, const uint32_t *before,
+                               const uint32_t *after, uint32_t node_count, uint32_t plane_count,
+                               const struct weft_circuit_delays *delays, bool stagger,
+                               struct weft_arena *arena);
+
+// ---- duplex circuits ----
+
+// Duplex circuits (symmetric, zero diagonal) on switches with one port of every node: an edge
+// coloring of the multigraph, NP-hard to do with the fewest. permutations[s * node_count + i] is
+// the peer of i on switch s, i itself where it is idle; room for floor(3/2 degree) switches, which
+// suffice (Shannon, "A theorem on coloring the lines of a network", 1949; the steps of its proof
+// are the algorithm). Returns how many are used; *bound: none has fewer. O(circuits (nodes +
+// degree) degree).
+uint32_t weft_circuit_color_duplex(uint32_t *permutations, uint32_t *bound,
+                                   const uint32_t *circuits, uint32_t node_count,
+                                   struct weft_arena scratch);
+// The same with two ports of every node on each switch, A and B: switch s joins A of node i to B of
+// permutations[s * node_count + i], both ways. ceil(degree / 2) switches suffice, and none has
+// fewer (Petersen, "Die Theorie der regulaeren graphs", 1891). Ports that are left are joined to
+// any that are left, and added to `circuits`. Returns how many. O(circuits (nodes + degree)).
+uint32_t weft_circuit_pair_ports(uint32_t *permutations, uint32_t *circuits, uint32_t node_count,
+                                 struct weft_arena scratch);
+
 // ---- circuits that change between the steps of a collective ----
 
 struct weft_step_costs {

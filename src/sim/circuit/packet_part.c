@@ -58,7 +58,7 @@ const uint32_t *sim_packet_part_build(const struct weft_fabric *fabric, struct w
     }
     size_t nodes = fabric->node_count;
     uint32_t *table = WEFT_NEW_RAW(arena, uint32_t, nodes * fabric->server_count);
-    struct weft_arena scratch = weft_arena_split(arena);
+    struct weft_arena scratch = *arena; // what follows is gone on return
     uint32_t *hops = WEFT_NEW_RAW(&scratch, uint32_t, nodes);
     uint32_t *queue = WEFT_NEW_RAW(&scratch, uint32_t, nodes);
     uint32_t *first = WEFT_NEW(&scratch, uint32_t, nodes + 2);
