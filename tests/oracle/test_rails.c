@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Photonic rails against a timeline that was worked out by hand (two jobs, three modes, six dark
-// times), the smoke test that Opus' authors publish, and the ratios of their cost script.
+// times), the smoke test and the tables that Opus' authors publish, and the ratios of their cost
+// script.
 
 #include "weft/format.h"
 #include "weft/plan/rails.h"
@@ -16,7 +17,9 @@
 static struct weft_arena arena;
 static struct weft_arena scratch;
 
-static struct weft_rail_result run(const char *name, enum weft_rail_mode mode, uint64_t dark_ps)
+// An example with so many replicas (0: its own).
+static struct weft_rail_result run_wide(const char *name, enum weft_rail_mode mode,
+                                        uint64_t dark_ps, bool within, uint32_t dp)
 {
     struct weft_error error = {.code = WEFT_OK};
     struct weft_rail_job job;
@@ -24,10 +27,12 @@ static struct weft_rail_result run(const char *name, enum weft_rail_mode mode, u
     struct weft_rail_result result = {0};
     const char *path = weft_arena_format(&arena, SOURCE_ROOT "/examples/rails/%s.yaml", name);
     assert_true(weft_rail_job_load(&job, path, &arena, &error));
+    job.dp = dp > 0 ? dp : job.dp;
     assert_true(weft_rail_job_taskgraph(&graph, &job, &arena, scratch, &error));
     const struct weft_rail_options options = {
         .mode = mode,
         .delays = {.dark_ps = dark_ps},
+        .within = within,
         .rate_Bps = job.rate_Bps,
         .ports = job.ports,
         .places = 1,
@@ -36,6 +41,11 @@ static struct weft_rail_result run(const char *name, enum weft_rail_mode mode, u
         .arena = &arena, .scratch = scratch, .threads = 1, .error = &error};
     assert_true(weft_rail_run(&result, &graph, &options, &environment));
     return result;
+}
+
+static struct weft_rail_result run(const char *name, enum weft_rail_mode mode, uint64_t dark_ps)
+{
+    return run_wide(name, mode, dark_ps, false, 0);
 }
 
 // ---- the worked timeline ----
@@ -128,6 +138,81 @@ static void the_smoke_test_is_reproduced(void **state)
     }
 }
 
+// ---- published tables ----
+
+// Seconds at 10, 50, 100 ms and 1 s; jobs are described so that they come near.
+static void published_tables_are_reproduced(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *job;
+        enum weft_rail_mode mode;
+        double published[4]; // 0 = not published
+        double within;       // of it
+    } rows[] = {
+        {"h200", WEFT_RAIL_DEMAND, {12.259, 12.630, 13.130, 22.130}, 0.003},
+        {"h200", WEFT_RAIL_PROVISION, {12.223, 12.343, 12.565, 17.965}, 0.01},
+        {"gb200", WEFT_RAIL_DEMAND, {22.781, 23.136, 23.625, 32.625}, 0.003},
+        {"gb200", WEFT_RAIL_PROVISION, {22.750, 22.870, 23.020, 28.393}, 0.012},
+        {"deepseek-v2", WEFT_RAIL_DEMAND, {0, 0, 13.024, 0}, 0.001},
+        {"perlmutter-16", WEFT_RAIL_DEMAND, {10.46, 10.68, 10.90, 15.40}, 0.05},
+        {"perlmutter-16", WEFT_RAIL_PROVISION, {10.37, 10.32, 10.61, 15.12}, 0.06},
+        {"perlmutter-64", WEFT_RAIL_DEMAND, {14.70, 14.93, 14.99, 19.55}, 0.05},
+        {"perlmutter-64", WEFT_RAIL_PROVISION, {13.99, 14.09, 14.31, 18.72}, 0.08},
+    };
+    static const uint64_t dark_ms[] = {10, 50, 100, 1000};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        for (uint32_t i = 0; i < 4; i++) {
+            double published = rows[r].published[i];
+            struct weft_rail_result result =
+                run_wide(rows[r].job, rows[r].mode, dark_ms[i] * MS, true, 0);
+            double seconds = weft_seconds(result.iteration_ps);
+            if (published > 0 && fabs(seconds / published - 1) > rows[r].within) {
+                fail_msg("%s at %d ms: %.4f s, published %.4f", rows[r].job, (int)dark_ms[i],
+                         seconds, published);
+            }
+        }
+    }
+}
+
+static double slope(const char *job, enum weft_rail_mode mode, uint64_t from_ms, uint64_t to_ms)
+{
+    struct weft_rail_result low = run_wide(job, mode, from_ms * MS, true, 0);
+    struct weft_rail_result high = run_wide(job, mode, to_ms * MS, true, 0);
+    return (weft_seconds(high.iteration_ps) - weft_seconds(low.iteration_ps)) /
+           (1e-3 * (double)(to_ms - from_ms));
+}
+
+// Ten changes a step on demand; provisioned three of 10 to 50 ms and six beyond 100 ms.
+static void slopes_are_those_of_the_published_tables(void **state)
+{
+    (void)state;
+    static const char *const jobs[] = {"h200", "gb200"};
+    for (uint32_t j = 0; j < 2; j++) {
+        assert_true(fabs(slope(jobs[j], WEFT_RAIL_DEMAND, 100, 1000) - 10) < 1e-6);
+        assert_true(fabs(slope(jobs[j], WEFT_RAIL_PROVISION, 10, 50) - 3) < 1e-6);
+        assert_true(fabs(slope(jobs[j], WEFT_RAIL_PROVISION, 100, 1000) - 6) < 0.3);
+    }
+    assert_true(fabs(slope("deepseek-v2", WEFT_RAIL_DEMAND, 10, 100) - 30) < 1e-6);
+    assert_true(fabs(slope("perlmutter-16", WEFT_RAIL_DEMAND, 100, 1000) - 6) < 1e-6);
+}
+
+// Up to 2,048 accelerators.
+static void provisioning_costs_less_than_six_percent(void **state)
+{
+    (void)state;
+    for (uint32_t dp = 4; dp <= 64; dp *= 2) {
+        for (uint64_t dark_ms = 10; dark_ms <= 50; dark_ms += 20) {
+            struct weft_rail_result result =
+                run_wide("h200", WEFT_RAIL_PROVISION, dark_ms * MS, true, dp);
+            struct weft_rail_result best =
+                run_wide("h200", WEFT_RAIL_BEST, dark_ms * MS, false, dp);
+            assert_true((double)result.iteration_ps < 1.06 * (double)result.electrical_ps);
+            assert_true(best.iteration_ps <= result.iteration_ps);
+        }
+    }
+}
+
 // ---- cost and power ----
 
 static void ratios_are_those_of_the_cost_script(void **state)
@@ -172,8 +257,8 @@ static void ratios_are_those_of_the_cost_script(void **state)
 int main(void)
 {
     struct weft_error error;
-    if (!weft_arena_init(&arena, 1u << 28, &error) ||
-        !weft_arena_init(&scratch, 1u << 28, &error)) {
+    if (!weft_arena_init(&arena, 1u << 30, &error) ||
+        !weft_arena_init(&scratch, 1u << 30, &error)) {
         return 1;
     }
     const struct CMUnitTest tests[] = {
@@ -181,6 +266,9 @@ int main(void)
         cmocka_unit_test(the_sum_formula_is_the_worked_one),
         cmocka_unit_test(boundaries_of_job_a_are_those_of_the_timeline),
         cmocka_unit_test(the_smoke_test_is_reproduced),
+        cmocka_unit_test(published_tables_are_reproduced),
+        cmocka_unit_test(slopes_are_those_of_the_published_tables),
+        cmocka_unit_test(provisioning_costs_less_than_six_percent),
         cmocka_unit_test(ratios_are_those_of_the_cost_script),
     };
     return cmocka_run_group_tests_name("rails", tests, NULL, NULL);

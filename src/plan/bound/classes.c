@@ -46,6 +46,8 @@ static const struct weft_bound classes[] = {
     // Its collectives on this fabric's rings.
     {.name = "fabric-hops", .scope = WEFT_BOUND_THIS_FABRIC},
     {.name = "fabric-concurrent-flow", .scope = WEFT_BOUND_THIS_FABRIC},
+    // On photonic rails, whatever their changes.
+    {.name = "rails-critical-path", .scope = WEFT_BOUND_THIS_FABRIC},
 };
 
 struct weft_bound weft_bound_named(const char *name)

@@ -17,8 +17,10 @@
 
 #define DECISIONS (WEFT_RAIL_FORWARD + 1)
 #define REPLAYS_DEFAULT 400u
-// Circuits that all replays together look at, more or less.
-#define WORK_MAX 4e9
+// Tasks and circuits that all replays together look at: some seconds.
+#define WORK_MAX 4e7
+// Replays that are made whatever they cost.
+#define REPLAYS_LEAST 8u
 
 struct choices {
     bool has[DECISIONS];
@@ -233,15 +235,15 @@ uint64_t rail_best(uint8_t *decisions, struct rail_program *program, const struc
 {
     struct search search = {.program = program, .rules = rules, .best_ps = WEFT_NEVER};
     uint64_t wanted = program->options->replays_max;
-    double work = 4.0 * program->graph->task_count + 1;
+    double work = program->graph->task_count + 1.0;
     for (uint32_t o = 0; o < program->op_count; o++) {
         uint32_t list = program->ops[o].ways[WEFT_RAIL_SWITCH].list;
-        work += program->list_first[list + 1] - program->list_first[list];
+        work += (program->list_first[list + 1] - program->list_first[list]) / 2.0;
     }
-    double afford = WORK_MAX / 20 / work;
+    double afford = WORK_MAX / work;
     search.replays_left = wanted > 0 ? wanted : REPLAYS_DEFAULT;
     if (afford < (double)search.replays_left) {
-        search.replays_left = afford < 16 ? 16 : (uint64_t)afford;
+        search.replays_left = afford < REPLAYS_LEAST ? REPLAYS_LEAST : (uint64_t)afford;
     }
     search.best = decisions;
     search.trial = WEFT_NEW(&scratch, uint8_t, program->op_count + 1);

@@ -160,23 +160,24 @@ static bool is_pipeline(const struct compiler *compiler, const struct rail_load 
 }
 
 static void add_collective(struct compiler *compiler, struct rail_op *op, uint32_t task,
-                           struct weft_arena *arena)
+                           struct weft_arena *arena, struct weft_arena scratch)
 {
-    struct weft_arena mark = *arena;
-    struct rail_load load = load_of(compiler, task, arena);
+    struct rail_load load = load_of(compiler, task, &scratch);
+    const uint32_t *kept = NULL; // as a ring that experts may go round
     op->label = is_pipeline(compiler, &load) ? RAIL_PP : RAIL_DP;
     rail_add_ring(&compiler->lists, op, &load);
-    bool kept = false; // as a ring that experts may go round
     for (uint32_t i = 0; i < load.member_count && op->label == RAIL_DP; i++) {
         uint32_t node = load.members[i];
-        if (load.place_count == 1 && compiler->ring_size[node] < load.member_count) {
-            compiler->ring[node] = load.members;
-            compiler->ring_size[node] = load.member_count;
-            kept = true;
+        if (load.place_count > 1 || compiler->ring_size[node] >= load.member_count) {
+            continue;
         }
-    }
-    if (!kept) {
-        *arena = mark;
+        if (kept == NULL) {
+            uint32_t *members = WEFT_NEW(arena, uint32_t, load.member_count);
+            memcpy(members, load.members, load.member_count * sizeof *members);
+            kept = members;
+        }
+        compiler->ring[node] = kept;
+        compiler->ring_size[node] = load.member_count;
     }
 }
 
@@ -299,7 +300,7 @@ static bool add_operation(struct compiler *compiler, uint32_t task, struct weft_
         op->ways[w].list = WEFT_NONE;
     }
     if (weft_task_is_collective(compiler->graph, task)) {
-        add_collective(compiler, op, task, arena);
+        add_collective(compiler, op, task, arena, scratch);
     } else if (is_pair(compiler, task)) {
         add_pair(compiler, op, task);
     } else {

@@ -208,6 +208,10 @@ uint64_t rail_bound(const struct rail_program *program, const struct rail_times 
 // Decisions that replay quickest; returns the iteration. decisions[op_count].
 uint64_t rail_best(uint8_t *decisions, struct rail_program *program, const struct rail_times *still,
                    const struct rail_rules *rules, struct weft_arena scratch);
+// A quick look: PROVISION or, with several ports, all operations split, whichever is quicker.
+bool rail_sketch(uint64_t *iteration_ps, const struct weft_taskgraph *graph,
+                 const struct weft_rail_options *options,
+                 const struct weft_environment *environment) WEFT_MUST_USE;
 void rail_record(struct weft_rail_result *result, const struct rail_program *program,
                  const struct rail_times *times, const uint8_t *decisions,
                  const struct weft_environment *environment);

@@ -72,7 +72,7 @@ static void find_overlaps(struct weft_rail_overlap *overlap, const struct run *r
         overlap->count += waits;
         (void)rail_clock_begin(&clock, task, (int64_t)run->still.start_ps[task]);
     }
-    const struct rail_rules shared = {.shared = true};
+    const struct rail_rules shared = {.electrical = true, .shared = true};
     uint64_t least_ps = iteration(program, run->plain, &shared, scratch);
     overlap->cost_ps = run->still.iteration_ps > least_ps ? run->still.iteration_ps - least_ps : 0;
 }
@@ -115,16 +115,44 @@ static void measure(struct weft_rail_result *result, struct run *run,
     memset(all, RAIL_ELECTRICAL, program->op_count);
     result->electrical_ps = iteration(program, all, &electrical, scratch);
     result->iteration_ps = run->times.iteration_ps;
+    const struct rail_rules none = {.demand = false};
+    result->still_ps = iteration(program, run->decisions, &none, scratch);
     for (uint32_t o = 0; o < program->op_count; o++) {
         const struct rail_op *op = &program->ops[o];
         bool has = op->ways[run->decisions[o]].list != WEFT_NONE;
         result->split += has && run->decisions[o] == WEFT_RAIL_SPLIT;
         result->forwarded += has && run->decisions[o] == WEFT_RAIL_FORWARD;
     }
-    rail_record(result, program, &run->times, run->decisions, environment);
+    struct weft_environment inner = *environment;
+    inner.scratch = scratch;
+    rail_record(result, program, &run->times, run->decisions, &inner);
     uint64_t dark_ps = delays->command_ps + delays->dark_ps + delays->retrain_ps + delays->first_ps;
     result->formula_ps =
         rail_formula(&result->phase_starts, program, &run->still, run->plain, dark_ps, scratch);
+}
+
+bool rail_sketch(uint64_t *iteration_ps, const struct weft_taskgraph *graph,
+                 const struct weft_rail_options *options,
+                 const struct weft_environment *environment)
+{
+    struct weft_arena scratch = environment->scratch;
+    struct weft_arena own = weft_arena_split(&scratch);
+    struct rail_program program;
+    if (!rail_compile(&program, graph, options, &own, scratch, environment->error)) {
+        return false;
+    }
+    const struct rail_rules none = {.demand = false};
+    const struct rail_rules rules = {.delays = options->delays, .within = options->within};
+    uint8_t *decisions = WEFT_NEW(&own, uint8_t, program.op_count + 1);
+    rail_order(program.order, &program, decisions, &none, scratch);
+    uint64_t least_ps = iteration(&program, decisions, &rules, scratch);
+    if (options->ports > 1) {
+        memset(decisions, WEFT_RAIL_SPLIT, program.op_count);
+        uint64_t split_ps = iteration(&program, decisions, &rules, scratch);
+        least_ps = split_ps < least_ps ? split_ps : least_ps;
+    }
+    *iteration_ps = least_ps;
+    return true;
 }
 
 bool weft_rail_run(struct weft_rail_result *result, const struct weft_taskgraph *graph,

@@ -3,8 +3,8 @@
 //
 //   SWITCH      circuits of its own on all ports: rings, every other port the other way round; a
 //               pair on the ports of its color
-//   SPLIT       the same on half of the ports: collectives of data parallelism on the lower half,
-//               all others on the upper one, so that both can stay
+//   SPLIT       the same on half of the ports: pipelines on the upper half, rings of replicas and
+//               of experts on the lower one, so that both can stay
 //   FORWARD     over circuits that another phase has: gradients of a pipeline round the circle that
 //               its activations close, experts round the ring of their replicas; hosts relay
 //   ELECTRICAL  ports of packet switches: the ends alone are occupied
@@ -164,8 +164,9 @@ static void half_of(const struct rail_program *program, const struct rail_op *op
                     uint32_t *high)
 {
     uint32_t half = program->plane_count / 2;
-    *low = op->label == RAIL_DP ? 0 : half;
-    *high = op->label == RAIL_DP ? half : program->plane_count;
+    bool upper = op->label == RAIL_PP;
+    *low = upper ? half : 0;
+    *high = upper ? program->plane_count : half;
 }
 
 void rail_add_ring(struct rail_lists *lists, struct rail_op *op, const struct rail_load *load)
