@@ -147,7 +147,8 @@ struct weft_report_offer {
     const char *fabric;
     const char *why_not; // NULL; or why it has no answer: nothing of what follows is filled then
     bool sold;           // its ports and switches are
-    bool estimate;       // iteration_s was not played by the flow engine
+    bool estimate;       // iteration_s was not played
+    const char *by;      // what iteration_s is by: "flow engine", "replay", "estimate"
     double iteration_s, estimate_s;
     double samples_per_s, tokens_per_s, mfu; // the last two 0 where samples are none of tokens
     double memory_bytes;                     // of the fullest accelerator
@@ -243,6 +244,20 @@ const char *weft_report_svg_delays(const struct weft_delay_curve *curve, struct 
 // and the bound below. Sizes ascend; rankings as weft_collective_rank makes them. O(count).
 const char *weft_report_svg_ranking(const struct weft_collective_ranking *rankings, uint32_t count,
                                     const char *title, struct weft_arena *arena);
+
+// ---- circuits that move ----
+
+// Seconds of an iteration on each fabric by how long switches turn, as an SVG file; 0: no plan
+// there. dark_s ascends, is above 0 and has at least two values. O(lines * points).
+struct weft_dark_chart {
+    const char *title;
+    uint32_t line_count;
+    const char *const *names;
+    uint32_t point_count;
+    const double *dark_s;
+    const double *iteration_s; // [point * line_count + line]
+};
+const char *weft_report_svg_dark(const struct weft_dark_chart *chart, struct weft_arena *arena);
 
 // ---- jobs that share links ----
 

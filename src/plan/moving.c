@@ -3,6 +3,8 @@
 
 #include "weft/plan/moving.h"
 
+#include <string.h>
+
 const char *weft_moving_name(enum weft_moving_fabric fabric)
 {
     static const char *const names[WEFT_MOVING_COUNT] = {
@@ -13,4 +15,13 @@ const char *weft_moving_name(enum weft_moving_fabric fabric)
     };
     WEFT_ASSERT(fabric < WEFT_MOVING_COUNT);
     return names[fabric];
+}
+
+enum weft_moving_fabric weft_moving_named(const char *name)
+{
+    enum weft_moving_fabric fabric = 0;
+    while (fabric < WEFT_MOVING_COUNT && strcmp(weft_moving_name(fabric), name) != 0) {
+        fabric++;
+    }
+    return fabric;
 }

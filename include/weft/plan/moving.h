@@ -22,6 +22,8 @@ enum weft_moving_fabric {
 };
 // "photonic-rails", "mixnet", "sip-ocs", "sip-ring".
 const char *weft_moving_name(enum weft_moving_fabric fabric);
+// The fabric of that name; WEFT_MOVING_COUNT: none has it.
+enum weft_moving_fabric weft_moving_named(const char *name);
 
 struct weft_moving_options {
     struct weft_circuit_delays delays;

@@ -11,6 +11,7 @@
 
 #include "weft/fabric.h"
 #include "weft/format/export.h"
+#include "weft/plan/moving.h"
 #include "weft/report.h"
 #include "weft/request.h"
 #include "weft/request/parameter.h"
@@ -31,12 +32,18 @@ struct weft_buy_request {
     struct weft_count_list batches;   // samples of an iteration, one answer each; none: the job's
     double tokens;                    // of the training; 0 = not said
     double seconds;                   // effort of the search on each fabric; 0: 10
-    bool own;    // Weft's own plan has a row, too, the last one, up to 128 servers
-    bool report; // the result has a page, too
+    // Of fabrics whose circuits move: how long a switch turns (none: 25 ms), one after the other;
+    // the rows are of the first, and `moved` of the result of each.
+    struct weft_time_list dark_times;
+    uint32_t delays; // by weft_delays_words
+    bool own;        // Weft's own plan has a row, too, the last one, up to 128 servers
+    bool report;     // the result has a page, too
     struct weft_report_origin origin; // that the page states
 };
-// fabric, radix, oversubscription, switch, strategy, batches and tokens by name.
-enum { WEFT_BUY_PARAMETERS = 7 };
+// fabric, radix, oversubscription, switch, strategy, batches, tokens, dark-time and delays by name.
+enum { WEFT_BUY_PARAMETERS = 9 };
+enum weft_delays { WEFT_DELAYS_IDEAL, WEFT_DELAYS_COMMODITY, WEFT_DELAYS_COUNT };
+extern const char *const weft_delays_words[]; // "ideal", "commodity"
 extern const struct weft_parameter weft_buy_parameters[WEFT_BUY_PARAMETERS];
 
 // A training of so many tokens. Energy: accelerators at their makers' watts and the network,
@@ -66,8 +73,17 @@ struct weft_buy_row {
     struct weft_launch launch;
     struct weft_hybrid_rails rails; // of transformers
     const char *rails_note; // what of NCCL follows from rails that do not meet; NULL: nothing
-    struct weft_buy_training training; // 0 where tokens are not said
-    const struct weft_plan *own;       // whose row it is; NULL: of a fabric that one buys
+    struct weft_buy_training training;     // 0 where tokens are not said
+    const struct weft_plan *own;           // whose row it is; NULL: of a fabric that one buys
+    const struct weft_moving_plan *moving; // likewise, where circuits move; NULL: they do not
+};
+
+// The first batch on the rows' fabrics at one dark time.
+struct weft_buy_moved {
+    uint64_t dark_ps;
+    const double *iteration_s; // by row; those that do not move as their row; 0: none
+    const double *dark_share;  // by row
+    uint32_t fastest;          // row; of equals the first
 };
 
 // The rows of one batch.
@@ -105,6 +121,8 @@ struct weft_buy_result {
     struct weft_buy_storage storage;
     uint32_t batch_count;
     const struct weft_buy_batch *batches;
+    uint32_t moved_count; // 0: one dark time at most
+    const struct weft_buy_moved *moved;
     uint32_t change_count;
     const struct weft_buy_change *changes;
     const char *sureness; // how far off such answers were of published runs, or why nobody knows
@@ -142,6 +160,8 @@ enum weft_buy_sentence {
 void weft_buy_say(struct weft_report_sentence said[WEFT_BUY_SENTENCES],
                   const struct weft_buy_result *result, const struct weft_buy_row *row,
                   struct weft_arena *arena);
+// What the time of a row is by: "flow engine", "replay" of a schedule, "estimate".
+const char *weft_buy_by(const struct weft_buy_row *row);
 // Servers, accelerators, ports and how traffic is balanced.
 const char *weft_buy_head(const struct weft_buy_result *result, struct weft_arena *arena);
 // What the row's iteration goes to by its estimate, the largest first, as far as it counts:

@@ -32,7 +32,7 @@ bool compare_bought(struct compare_options *input)
         {models->rate_count > 0, "rates"},
         {models->variants, "variants"},
         {models->profiles_path != NULL, "profiles"},
-        {input->plot_path != NULL, "plot"},
+        {input->plot_path != NULL && input->buy.request.dark_times.count < 2, "plot"},
         {input->tax_plot_path != NULL, "plot-tax"},
         {models->resume_path != NULL, "resume"},
         {input->dark_ps > 0, "dark"},
@@ -58,8 +58,15 @@ bool compare_bought(struct compare_options *input)
     if (!cli_name_model(&given->job, &given->hardware, &named, &cli->error)) {
         return false;
     }
-    input->buy.request.fabrics.count = models->fabric_count;
-    input->buy.request.fabrics.names = models->fabrics;
+    static const char *const with_moving[] = {"ideal",  "fat-tree", "rail-only", "photonic-rails",
+                                              "mixnet", "sip-ocs",  "sip-ring"};
+    struct weft_buy_fabrics *fabrics = &input->buy.request.fabrics;
+    *fabrics = (struct weft_buy_fabrics){models->fabric_count, models->fabrics};
+    if (fabrics->count == 0 && input->buy.request.dark_times.count > 0) {
+        *fabrics =
+            (struct weft_buy_fabrics){sizeof with_moving / sizeof with_moving[0], with_moving};
+    }
     input->buy.request.own = true;
+    input->buy.plot_path = input->plot_path;
     return cli_buy_run(cli, &input->buy);
 }

@@ -23,6 +23,7 @@ enum {
     KEY_RESUME,
     KEY_DARK,
     KEY_REPORT,
+    KEY_SWEEP,
 };
 
 const struct argp_option compare_model_options[] = {
@@ -46,6 +47,10 @@ const struct argp_option compare_model_options[] = {
      0},
     {0, 0, NULL, 0, "Of a model without --model:", -2},
     CLI_BUY_OPTIONS,
+    {"sweep", KEY_SWEEP, "dark-time=T..T", 0,
+     "iterations at every power of ten of the dark time between these, with the fabrics whose "
+     "circuits move beside the others, unless --fabrics names some",
+     0},
     {"report", KEY_REPORT, "FILE.html", 0, "draw the answer on one page that needs no other file",
      0},
     {0},
@@ -122,6 +127,42 @@ static error_t take_dark(const char *argument, struct compare_options *input)
     return cli_value(cli, parsed, "dark");
 }
 
+// "dark-time=1us..1s" as the list of its powers of ten.
+static error_t take_sweep(const char *argument, struct compare_options *input)
+{
+    static const char form[] = "write --sweep dark-time=1us..1s";
+    struct cli *cli = input->cli;
+    const char *dots = strstr(argument, "..");
+    const char *equals = strchr(argument, '=');
+    uint64_t low_ps = 0;
+    uint64_t high_ps = 0;
+    if (equals == NULL || dots == NULL || dots < equals ||
+        strncmp(argument, "dark-time=", strlen("dark-time=")) != 0) {
+        return cli_usage(cli, "--sweep: '%.60s' names no range; %s", argument, form);
+    }
+    const char *low = weft_arena_text(&cli->arena, equals + 1, (size_t)(dots - equals - 1));
+    if (!weft_parse_time(&low_ps, low, &cli->error) ||
+        !weft_parse_time(&high_ps, dots + 2, &cli->error)) {
+        return cli_value(cli, false, "sweep");
+    }
+    if (low_ps == 0 || low_ps >= high_ps) {
+        return cli_usage(cli, "--sweep: '%.60s' does not rise; %s", argument, form);
+    }
+    uint64_t *list = WEFT_NEW(&cli->arena, uint64_t, 32); // 2^64 has twenty digits
+    uint32_t count = 0;
+    for (uint64_t ps = low_ps; ps < high_ps; ps *= 10) {
+        list[count++] = ps;
+        if (ps > UINT64_MAX / 10) {
+            break;
+        }
+    }
+    list[count++] = high_ps;
+    input->buy.given = true;
+    input->buy.last = "sweep";
+    input->buy.request.dark_times = (struct weft_time_list){count, list};
+    return 0;
+}
+
 // Takes the options of models. A list that is given twice replaces the first one.
 error_t compare_parse_model(int key, char *argument, struct compare_options *input)
 {
@@ -155,6 +196,8 @@ error_t compare_parse_model(int key, char *argument, struct compare_options *inp
         input->buy.given = true;
         input->buy.last = "report";
         return cli_take(cli, &input->buy.report_path, argument, "report");
+    case KEY_SWEEP:
+        return take_sweep(argument, input);
     case KEY_RESUME:
         return cli_take(cli, &input->models.resume_path, argument, "file to resume");
     default:

@@ -23,6 +23,8 @@ error_t cli_buy_parse(struct cli *cli, struct cli_buy *buy, int key, const char 
                        : key == CLI_KEY_RADIX            ? "radix"
                        : key == CLI_KEY_OVERSUBSCRIPTION ? "oversubscription"
                        : key == CLI_KEY_SWITCH           ? "switch"
+                       : key == CLI_KEY_DARK_TIME        ? "dark-time"
+                       : key == CLI_KEY_DELAYS           ? "delays"
                                                          : NULL;
     if (name == NULL) {
         return ARGP_ERR_UNKNOWN;
@@ -140,7 +142,7 @@ static void print_fabrics(struct sheet *sheet, const struct weft_buy_result *res
             put(sheet, row->fabric);
             put_count(sheet, (double)batch->batch);
             put_time(sheet, row->iteration_s);
-            put(sheet, row->estimate ? "estimate" : "flow engine");
+            put(sheet, weft_buy_by(row));
             put_time(sheet, row->estimate_s);
             if (row->tokens_per_s > 0) {
                 put_share(sheet, row->mfu);
@@ -156,6 +158,64 @@ static void print_fabrics(struct sheet *sheet, const struct weft_buy_result *res
         }
     }
     end(sheet);
+}
+
+// What the rows whose circuits move lose to it.
+static void print_moving(struct sheet *sheet, const struct weft_buy_batch *batch)
+{
+    static const struct weft_table_column columns[] = {
+        {"fabric", WEFT_ALIGN_LEFT},       {"dark time", WEFT_ALIGN_RIGHT},
+        {"iteration", WEFT_ALIGN_RIGHT},   {"without it", WEFT_ALIGN_RIGHT},
+        {"lower bound", WEFT_ALIGN_RIGHT}, {"changes", WEFT_ALIGN_RIGHT},
+        {"ports dark", WEFT_ALIGN_RIGHT},
+    };
+    begin(sheet, columns, sizeof columns / sizeof columns[0], batch->row_count);
+    for (uint32_t r = 0; r < batch->row_count; r++) {
+        const struct weft_moving_plan *plan = batch->rows[r].moving;
+        if (plan == NULL) {
+            continue;
+        }
+        put(sheet, batch->rows[r].fabric);
+        put_time(sheet, weft_seconds(plan->schedule.delays.dark_ps));
+        put_time(sheet, plan->iteration_s);
+        put_time(sheet, plan->still_s);
+        put_time(sheet, plan->certificate.lower_bound_s);
+        put_count(sheet, (double)plan->change_count);
+        put_share(sheet, plan->dark_share);
+    }
+    if (sheet->filled > 0) {
+        end(sheet);
+    }
+}
+
+// Iterations by dark time, and which fabric is the fastest.
+static void print_moved(struct sheet *sheet, const struct weft_buy_result *result)
+{
+    const struct weft_buy_batch *batch = &result->batches[0];
+    uint32_t count = batch->row_count + 2;
+    struct weft_table_column *columns =
+        WEFT_NEW(&sheet->cli->arena, struct weft_table_column, count);
+    columns[0] = (struct weft_table_column){"dark time", WEFT_ALIGN_RIGHT};
+    for (uint32_t r = 0; r < batch->row_count; r++) {
+        columns[r + 1] = (struct weft_table_column){batch->rows[r].fabric, WEFT_ALIGN_RIGHT};
+    }
+    columns[count - 1] = (struct weft_table_column){"fastest", WEFT_ALIGN_LEFT};
+    begin(sheet, columns, count, result->moved_count);
+    for (uint32_t i = 0; i < result->moved_count; i++) {
+        const struct weft_buy_moved *moved = &result->moved[i];
+        put_time(sheet, weft_seconds(moved->dark_ps));
+        for (uint32_t r = 0; r < batch->row_count; r++) {
+            if (moved->iteration_s[r] > 0) {
+                put_time(sheet, moved->iteration_s[r]);
+            } else {
+                put(sheet, "-");
+            }
+        }
+        put(sheet, moved->fastest != WEFT_NONE ? batch->rows[moved->fastest].fabric : "-");
+    }
+    if (result->moved_count > 0) {
+        end(sheet);
+    }
 }
 
 static void print_bill(struct sheet *sheet, const struct weft_buy_row *row)
@@ -265,6 +325,8 @@ static void print(struct cli *cli, const struct weft_buy_result *result)
         cli_say(cli, "left unfinished: what was found until then\n");
     }
     print_fabrics(&sheet, result);
+    print_moving(&sheet, &result->batches[0]);
+    print_moved(&sheet, result);
     print_notes(cli, result);
     if (row == NULL) {
         return;
@@ -284,6 +346,37 @@ static void print(struct cli *cli, const struct weft_buy_result *result)
     print_changes(&sheet, result);
 }
 
+static bool save_plot(struct cli *cli, const char *path, const struct weft_buy_result *result)
+{
+    const struct weft_buy_batch *batch = &result->batches[0];
+    uint32_t lines = batch->row_count;
+    uint32_t points = result->moved_count;
+    if (path == NULL || points < 2) {
+        return true;
+    }
+    const char **names = WEFT_NEW(&cli->arena, const char *, lines);
+    double *dark_s = WEFT_NEW(&cli->arena, double, points);
+    double *iteration_s = WEFT_NEW(&cli->arena, double, (size_t)points *lines);
+    for (uint32_t l = 0; l < lines; l++) {
+        names[l] = batch->rows[l].fabric;
+    }
+    for (uint32_t p = 0; p < points; p++) {
+        dark_s[p] = weft_seconds(result->moved[p].dark_ps);
+        memcpy(iteration_s + (size_t)p * lines, result->moved[p].iteration_s,
+               lines * sizeof iteration_s[0]);
+    }
+    const struct weft_dark_chart chart = {weft_arena_format(&cli->arena, "%s on %s",
+                                                            result->model.name,
+                                                            weft_buy_head(result, &cli->arena)),
+                                          lines,
+                                          names,
+                                          points,
+                                          dark_s,
+                                          iteration_s};
+    const char *svg = weft_report_svg_dark(&chart, &cli->arena);
+    return weft_file_save(path, svg, strlen(svg), &cli->error);
+}
+
 bool cli_buy_run(struct cli *cli, struct cli_buy *buy)
 {
     struct weft_buy_request *request = &buy->request;
@@ -297,8 +390,10 @@ bool cli_buy_run(struct cli *cli, struct cli_buy *buy)
     struct weft_buy_result result;
     bool found = weft_request_buy(&result, request, cli_environment(cli, cli_clock_watch(cli)));
     cli_clock_stop(cli);
-    if (!found || (request->report && !weft_file_save(buy->report_path, result.page,
-                                                      strlen(result.page), &cli->error))) {
+    if (!found ||
+        (request->report &&
+         !weft_file_save(buy->report_path, result.page, strlen(result.page), &cli->error)) ||
+        !save_plot(cli, buy->plot_path, &result)) {
         return false;
     }
     result.wall_s = cli_elapsed_s(cli);

@@ -15,10 +15,18 @@ struct cli_buy {
     bool given;                      // one of them was
     const char *last;                // its name
     const char *report_path;         // of the page; NULL = none
+    const char *plot_path;           // of iterations by dark time; NULL = none
 };
 
 // The keys of these options, for argp; each verb lists those it takes.
-enum { CLI_KEY_TOKENS = 5000, CLI_KEY_RADIX, CLI_KEY_OVERSUBSCRIPTION, CLI_KEY_SWITCH };
+enum {
+    CLI_KEY_TOKENS = 5000,
+    CLI_KEY_RADIX,
+    CLI_KEY_OVERSUBSCRIPTION,
+    CLI_KEY_SWITCH,
+    CLI_KEY_DARK_TIME,
+    CLI_KEY_DELAYS,
+};
 #define CLI_BUY_OPTIONS                                                                            \
     {"radix",                                                                                      \
      CLI_KEY_RADIX,                                                                                \
@@ -37,6 +45,19 @@ enum { CLI_KEY_TOKENS = 5000, CLI_KEY_RADIX, CLI_KEY_OVERSUBSCRIPTION, CLI_KEY_S
          "MODEL",                                                                                  \
          0,                                                                                        \
          "build it from this switch: 64x400G, or one of the cluster file",                         \
+         0},                                                                                       \
+        {"dark-time",                                                                              \
+         CLI_KEY_DARK_TIME,                                                                        \
+         "T[,T]",                                                                                  \
+         0,                                                                                        \
+         "how long switches turn where circuits move; of several, iterations at each (25ms)",      \
+         0},                                                                                       \
+        {"delays",                                                                                 \
+         CLI_KEY_DELAYS,                                                                           \
+         "D",                                                                                      \
+         0,                                                                                        \
+         "what a change takes besides: ideal (a command, 0.1 ms) or commodity (16 ms, and 5.67 s " \
+         "until NICs find the light again)",                                                       \
          0},                                                                                       \
     {                                                                                              \
         "tokens", CLI_KEY_TOKENS, "N", 0,                                                          \

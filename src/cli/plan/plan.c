@@ -57,7 +57,7 @@ static const struct argp_option options[] = {
     {"fabric", KEY_FABRIC, "F[,F]", 0,
      "of a model: not a direct fabric that is searched but these, which one buys, as weft fabrics "
      "lists them, or all that weft compare plays (others by name): the best strategy, the bill, "
-     "what to launch",
+     "what to launch; or whose circuits move: photonic-rails, mixnet, sip-ocs, sip-ring",
      0},
     {"batches", KEY_BATCHES, "N,N", 0, "of such fabrics: samples of an iteration, one answer each",
      0},
@@ -89,6 +89,7 @@ static const char doc[] =
     "  $ weft plan vgg16-16 cluster.yaml --profile vgg16.json --variant all --json\n"
     "  $ weft plan dlrm-16 cluster.yaml --effort 60 -o plan.json\n"
     "  $ weft plan llama3-70b cluster.yaml --fabric all --tokens 15T\n"
+    "  $ weft plan mixtral-8x7b cluster.yaml --fabric photonic-rails,mixnet --dark-time 25ms\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps\n"
     "  $ weft plan job.fbuf cluster.yaml -o plan.json --report plan.html\n"
     "  $ weft plan job.fbuf --degree 4 --rate 100Gbps --method topoopt --json\n";

@@ -2,8 +2,8 @@
 // The page of fabrics that one buys for a model: the answer first, then what it was chosen from.
 //
 // What the terminal says in words stands here in the same words; figures of the table have the
-// names and units of the text. Bills and commands fold, and those that are alike stand once. A time
-// is "flow engine" where it was played and "estimate" where not, as in the text. O(offers^2).
+// names and units of the text. Bills and commands fold, and those that are alike stand once. Times
+// say what gave them, as in the text. O(offers^2).
 
 #include "html.h"
 #include "report/svg/pictures.h"
@@ -64,8 +64,9 @@ static void add_tiles(struct weft_text *text, const struct weft_report_offer *an
     html_tile(text, "Network cost", weft_show_usd(value, answer->bill->usd), "by the price book");
     html_tile(text, "Network power", weft_show_watts(value, answer->bill->watts),
               "by the price book");
+    snprintf(small, sizeof small, "by %s", answer->by);
     html_tile(text, "Iteration", weft_show_time(value, weft_picoseconds(answer->iteration_s)),
-              answer->estimate ? "by estimate" : "simulated by the flow engine");
+              small);
     weft_text_add(text, "</dl>\n");
 }
 
@@ -114,7 +115,7 @@ static void add_fabric_row(struct weft_text *text, const struct line *line,
     }
     weft_text_add(text, "<td class=\"r\">%s",
                   weft_show_time(unit, weft_picoseconds(offer->iteration_s)));
-    weft_text_add(text, "<td>%s", offer->estimate ? "estimate" : "flow&nbsp;engine");
+    weft_text_add(text, "<td class=\"w\">%s", offer->by);
     weft_text_add(text, "<td class=\"r\">%s",
                   weft_show_time(unit, weft_picoseconds(offer->estimate_s)));
     weft_text_add(text, "<td class=\"r\">%s",
@@ -136,7 +137,7 @@ static void add_fabrics(struct weft_text *text, const struct weft_report_market 
     html_heading(
         text, "Fabrics",
         "Each with the best strategy that was found for it. A time is what the flow engine "
-        "played, or the estimate where it could not.");
+        "played, or the estimate where it could not; of circuits that move, a replay.");
     for (uint32_t b = 0; b < market->batch_count; b++) {
         char caption[160];
         uint32_t drawn = 0;

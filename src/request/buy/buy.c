@@ -70,6 +70,13 @@ const struct weft_parameter weft_buy_parameters[WEFT_BUY_PARAMETERS] = {
     {"strategy", weft_read_text, FIELD(strategy), 0, 0, NULL},
     {"batches", weft_read_counts, FIELD(batches), 1, BATCH_MAX, NULL},
     {"tokens", read_tokens, FIELD(tokens), 0, 0, NULL},
+    {"dark-time", weft_read_times, FIELD(dark_times), 0, 0, NULL},
+    {"delays", weft_read_word, FIELD(delays), 0, WEFT_DELAYS_COUNT, weft_delays_words},
+};
+const char *const weft_delays_words[] = {
+    [WEFT_DELAYS_IDEAL] = "ideal",
+    [WEFT_DELAYS_COMMODITY] = "commodity",
+    [WEFT_DELAYS_COUNT] = NULL,
 };
 
 // Larger clusters have no plan of Weft's own beside the others: a transformer's task graphs are
@@ -165,13 +172,17 @@ static bool fill_row(struct weft_buy_row *row, const struct run *run,
     }
     row->shape = wanted.shape;
     bool own = strcmp(row->fabric, WEFT_BUY_OWN) == 0;
-    bool counted = own || weft_buy_fill_parts(row, &run->result->cluster, base);
+    bool moves = weft_moving_named(row->fabric) < WEFT_MOVING_COUNT;
+    bool counted = own || moves || weft_buy_fill_parts(row, &run->result->cluster, base);
     wanted.shape.radix = row->radix;
     row->found.model = *model;
     row->found.cluster = run->result->cluster;
     row->found.setting = run->result->setting;
-    if (counted && (own ? weft_buy_plan_own(row, run->request, run->environment)
-                        : weft_request_strategy_of(&row->found, &wanted, run->environment))) {
+    const struct weft_time_list *dark = &run->request->dark_times;
+    uint64_t dark_ps = dark->count > 0 ? dark->ps[0] : 0;
+    if (counted && (own     ? weft_buy_plan_own(row, run->request, run->environment)
+                    : moves ? weft_buy_plan_moving(row, run->request, dark_ps, run->environment)
+                            : weft_request_strategy_of(&row->found, &wanted, run->environment))) {
         weft_buy_add_storage(row, &run->result->storage.bill, base->arena);
         fill_times(row, model);
         fill_training(row, run->result);
@@ -326,8 +337,14 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
         return weft_fail(base->error, WEFT_USAGE, "{batch} is one of {batches}; write one of them");
     }
     for (uint32_t i = 0; i < request->fabrics.count; i++) {
-        if (weft_fabric_reference_named(request->fabrics.names[i], base->error) == NULL) {
-            return false; // before others are searched for minutes
+        if (weft_moving_named(request->fabrics.names[i]) == WEFT_MOVING_COUNT &&
+            weft_fabric_reference_named(request->fabrics.names[i], base->error) == NULL) {
+            const struct weft_error unknown =
+                *base->error; // before others are searched for minutes
+            return weft_fail(base->error, unknown.code,
+                             "%s; or photonic-rails, mixnet, sip-ocs, "
+                             "sip-ring",
+                             unknown.message);
         }
     }
     if (!weft_request_job_model(&found.model, &request->job, environment) ||
@@ -351,12 +368,15 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
                          "{tokens} are of models of text; the samples of %s are none: leave it out",
                          found.model.name);
     }
-    if (!weft_buy_fill_storage(&found, base) || !answer(&found, request, environment)) {
+    if (!weft_buy_fill_storage(&found, base) || !answer(&found, request, environment) ||
+        !weft_buy_fill_moved(&found, request, environment)) {
         return false;
     }
     found.sureness = say_sureness(&found);
     const struct weft_buy_row *row = weft_buy_answer(&found);
-    weft_buy_fill_changes(&found, row, request->strategy != NULL, base);
+    if (row->moving == NULL) { // else each change is a plan of its own
+        weft_buy_fill_changes(&found, row, request->strategy != NULL, base);
+    }
     found.page = request->report ? weft_buy_draw(&found, row, &request->origin, base) : NULL;
     *result = found;
     return true;

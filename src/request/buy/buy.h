@@ -4,8 +4,8 @@
 
 // What the files of the request share: buy.c finds the rows and asks for what a fabric is made of
 // (parts.c) and what storage takes (storage.c), for Weft's own plan beside the fabrics that are
-// sold (own.c), for what would change (sensitivity.c), for the answer in sentences (words.c) and on
-// a page (page.c).
+// sold (own.c), for fabrics whose circuits move (moving.c), for what would change (sensitivity.c),
+// for the answer in sentences (words.c) and on a page (page.c).
 
 #include "request/plan/strategy.h"
 #include "weft/request/buy.h"
@@ -31,6 +31,16 @@ bool weft_buy_count_own(struct weft_buy_row *row, const struct weft_plan *plan,
 // Fails as weft_coplan_build does.
 bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *request,
                        struct weft_request_environment *environment) WEFT_MUST_USE;
+// Likewise by the planner of a fabric whose circuits move, which take dark_ps to turn (0 = 25 ms).
+bool weft_buy_plan_moving(struct weft_buy_row *row, const struct weft_buy_request *request,
+                          uint64_t dark_ps, struct weft_request_environment *environment)
+    WEFT_MUST_USE;
+// result->moved, where several dark times are asked for.
+bool weft_buy_fill_moved(struct weft_buy_result *result, const struct weft_buy_request *request,
+                         struct weft_request_environment *environment) WEFT_MUST_USE;
+// Puts parts with their prices on the row's bill: no bill of switches.
+void weft_buy_price_parts(struct weft_buy_row *row, const struct weft_parts *parts,
+                          const struct weft_price_book *book, struct weft_arena *arena);
 // result->storage, with names that say so, where the cluster states storage ports. Fails with INPUT
 // where no switch takes them.
 bool weft_buy_fill_storage(struct weft_buy_result *result,

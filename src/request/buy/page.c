@@ -13,6 +13,7 @@ static struct weft_report_offer offer_of(const struct weft_buy_row *row, struct 
         .fabric = row->fabric,
         .sold = row->sold,
         .estimate = row->estimate,
+        .by = weft_buy_by(row),
         .iteration_s = row->iteration_s,
         .estimate_s = row->estimate_s,
         .samples_per_s = row->samples_per_s,

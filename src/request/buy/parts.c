@@ -84,6 +84,13 @@ static const char *price_note(const struct weft_bill *bill, const struct weft_pr
                              lacked, weft_show_rate(near, book->rows[0].rate_Bps));
 }
 
+void weft_buy_price_parts(struct weft_buy_row *row, const struct weft_parts *parts,
+                          const struct weft_price_book *book, struct weft_arena *arena)
+{
+    price_parts(&row->bill, parts, book, arena);
+    row->price_note = price_note(&row->bill, book, arena);
+}
+
 bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *network,
                           const struct weft_cluster *cluster,
                           const struct weft_environment *environment)
@@ -108,8 +115,7 @@ bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *n
     } else {
         row->no_bill = weft_arena_text(environment->arena, error.message, strlen(error.message));
     }
-    price_parts(&row->bill, &fabric->parts, &cluster->prices, environment->arena);
-    row->price_note = price_note(&row->bill, &cluster->prices, environment->arena);
+    weft_buy_price_parts(row, &fabric->parts, &cluster->prices, environment->arena);
     return true;
 }
 

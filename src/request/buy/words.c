@@ -19,6 +19,11 @@ static const char *grouped(struct weft_arena *arena, double value)
     return weft_arena_format(arena, "%s", weft_show_usd(unit, value) + 1);
 }
 
+const char *weft_buy_by(const struct weft_buy_row *row)
+{
+    return row->estimate ? "estimate" : row->moving != NULL ? "replay" : "flow engine";
+}
+
 const char *weft_buy_head(const struct weft_buy_result *result, struct weft_arena *arena)
 {
     char unit[WEFT_UNIT_TEXT];

@@ -90,6 +90,23 @@ static void set_training(json_t *object, const struct weft_buy_row *row, double 
     weft_set(object, "training", training);
 }
 
+// What circuits that move have more.
+static void set_moving(json_t *object, const struct weft_moving_plan *plan)
+{
+    weft_set_real(object, "still_s", plan->still_s);
+    weft_set_real(object, "dark_share", plan->dark_share);
+    weft_set_count(object, "changes", plan->change_count);
+    const struct weft_circuit_delays *delays = &plan->schedule.delays;
+    weft_set_real(object, "dark_s", weft_seconds(delays->dark_ps));
+    weft_set_real(object, "command_s", weft_seconds(delays->command_ps));
+    weft_set_real(object, "retrain_s", weft_seconds(delays->retrain_ps));
+    json_t *certificate = json_object();
+    weft_set_real(certificate, "lower_bound_s", plan->certificate.lower_bound_s);
+    weft_set_real(certificate, "gap_ratio", plan->certificate.gap_ratio);
+    weft_set(certificate, "bounds", weft_bounds_list(&plan->certificate));
+    weft_set(object, "certificate", certificate);
+}
+
 // A fabric's answer, as keys of any object: of the whole result, of its list of fabrics, of a
 // batch.
 static void set_row(json_t *object, const struct weft_buy_row *row,
@@ -118,6 +135,9 @@ static void set_row(json_t *object, const struct weft_buy_row *row,
         weft_set(object, "shares", shares_object(&row->found.estimates[0]));
         weft_set(object, "rails", rails_object(row));
     }
+    if (row->moving != NULL) {
+        set_moving(object, row->moving);
+    }
     weft_set(object, "launch", launch_object(&row->launch));
     weft_set(object, "bill", weft_bill_list(&row->bill));
     if (row->no_bill != NULL) {
@@ -129,6 +149,32 @@ static void set_row(json_t *object, const struct weft_buy_row *row,
     weft_set_real(object, "usd", row->bill.usd);
     weft_set_real(object, "watts", row->bill.watts);
     set_training(object, row, result->tokens);
+}
+
+// Iterations by dark time, each fabric by its name; a fabric without a plan there has none.
+static void set_moved(json_t *object, const struct weft_buy_result *result)
+{
+    if (result->moved_count == 0) {
+        return;
+    }
+    const struct weft_buy_batch *batch = &result->batches[0];
+    json_t *list = weft_set_list(object, "dark_times");
+    for (uint32_t i = 0; i < result->moved_count; i++) {
+        const struct weft_buy_moved *moved = &result->moved[i];
+        json_t *point = json_object();
+        json_t *times = json_object();
+        weft_set_real(point, "dark_s", weft_seconds(moved->dark_ps));
+        for (uint32_t r = 0; r < batch->row_count; r++) {
+            if (moved->iteration_s[r] > 0) {
+                weft_set_real(times, batch->rows[r].fabric, moved->iteration_s[r]);
+            }
+        }
+        weft_set(point, "iteration_s", times);
+        if (moved->fastest != WEFT_NONE) {
+            weft_set_text(point, "fastest", batch->rows[moved->fastest].fabric);
+        }
+        json_array_append_new(list, point);
+    }
 }
 
 static void set_rows(json_t *object, const struct weft_buy_batch *batch,
@@ -201,6 +247,7 @@ const char *weft_request_buy_json(const struct weft_buy_result *result, struct w
     }
     set_storage(object, result);
     set_rows(object, &result->batches[0], result);
+    set_moved(object, result);
     json_t *batches = weft_set_list(object, "batches");
     for (uint32_t i = 0; i < result->batch_count; i++) {
         const struct weft_buy_batch *batch = &result->batches[i];

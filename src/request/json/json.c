@@ -98,6 +98,24 @@ json_t *weft_bill_list(const struct weft_bill *bill)
     return list;
 }
 
+json_t *weft_bounds_list(const struct weft_certificate *bounds)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < bounds->bound_count; i++) {
+        const struct weft_bound *bound = &bounds->bounds[i];
+        json_t *row = json_object();
+        weft_set_text(row, "name", bound->name);
+        weft_set_real(row, "seconds", bound->seconds);
+        weft_set_text(row, "scope", weft_bound_scope_name(bound->scope));
+        weft_set_text(row, "collectives", bound->any_collectives ? "any" : "balanced");
+        weft_set_text(row, "strategy", bound->any_strategy ? "any" : "this");
+        weft_set_truth(row, "binding", i == bounds->binding);
+        weft_set_text(row, "reason", bound->reason);
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
 const char *weft_set_finish(json_t *object, struct weft_arena *arena)
 {
     const size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(15);

@@ -9,6 +9,7 @@
 
 #include "weft/base.h"
 #include "weft/fabric.h"
+#include "weft/plan.h"
 
 #include <jansson.h>
 
@@ -30,6 +31,8 @@ void weft_set_counts(json_t *object, const char *key, const uint32_t *values, si
 // The rows of a bill: "part", "count", "usd" and "watts" of all of the row, "source"; of switches
 // their model, tier and ports.
 json_t *weft_bill_list(const struct weft_bill *bill);
+// The bounds of a certificate, each with what it holds for.
+json_t *weft_bounds_list(const struct weft_certificate *bounds);
 // The object, which is released, as indented text with a newline at its end.
 const char *weft_set_finish(json_t *object, struct weft_arena *arena);
 

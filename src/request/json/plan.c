@@ -14,19 +14,7 @@ static const char *bounds_json(const struct weft_certificate *bounds, struct wef
 {
     json_t *object = weft_set_object("weft.bounds/1");
     weft_set_truth(object, "finished", false);
-    json_t *list = weft_set_list(object, "bounds");
-    for (uint32_t i = 0; i < bounds->bound_count; i++) {
-        const struct weft_bound *bound = &bounds->bounds[i];
-        json_t *row = json_object();
-        weft_set_text(row, "name", bound->name);
-        weft_set_real(row, "seconds", bound->seconds);
-        weft_set_text(row, "scope", weft_bound_scope_name(bound->scope));
-        weft_set_text(row, "collectives", bound->any_collectives ? "any" : "balanced");
-        weft_set_text(row, "strategy", bound->any_strategy ? "any" : "this");
-        weft_set_truth(row, "binding", i == bounds->binding);
-        weft_set_text(row, "reason", bound->reason);
-        json_array_append_new(list, row);
-    }
+    weft_set(object, "bounds", weft_bounds_list(bounds));
     return weft_set_finish(object, arena);
 }
 
