@@ -38,6 +38,7 @@ struct calient_switch {
     uint32_t next_port; // where find_port begins
     char (*names)[NAME_BYTES];
     struct connection *connections; // by input, as read last
+    struct weft_ocs_port *levels;   // what is being measured
 };
 
 static void calient_begin(void *device)
@@ -84,7 +85,7 @@ static bool take_connection(void *context, const struct weft_tl1_span *line,
     struct weft_tl1_span name = weft_tl1_field(line, "CONNNAME");
     struct weft_tl1_span type = weft_tl1_field(line, "CONNTYPE");
     struct weft_tl1_span state = weft_tl1_field(line, "AS");
-    uint32_t ends[2] = {0, 0};
+    uint32_t ends[2];
     bool known = find_port(&ends[0], self, &source) && find_port(&ends[1], self, &target);
     bool two_way = weft_tl1_is(&type, "2WAY");
     for (int i = 0; i < 1 + two_way && known; i++) {
@@ -115,22 +116,17 @@ static bool calient_read(void *device, uint32_t *outputs, struct weft_error *err
     return true;
 }
 
-struct measuring {
-    struct calient_switch *self;
-    struct weft_ocs_port *ports;
-};
-
 static bool take_levels(void *context, const struct weft_tl1_span *line, struct weft_error *error)
 {
     (void)error;
-    const struct measuring *measuring = context;
+    struct calient_switch *self = context;
     struct weft_tl1_span name;
     struct weft_tl1_span rest;
     uint32_t port = 0;
-    if (weft_tl1_split(&name, &rest, line, ":") && find_port(&port, measuring->self, &name)) {
+    if (weft_tl1_split(&name, &rest, line, ":") && find_port(&port, self, &name)) {
         struct weft_tl1_span input = weft_tl1_field(&rest, "INPWR");
         struct weft_tl1_span output = weft_tl1_field(&rest, "OUTPWR");
-        struct weft_ocs_port *found = &measuring->ports[port];
+        struct weft_ocs_port *found = &self->levels[port];
         found->has_input_dbm = weft_tl1_number(&found->input_dbm, &input);
         found->has_output_dbm = weft_tl1_number(&found->output_dbm, &output);
     }
@@ -140,12 +136,19 @@ static bool take_levels(void *context, const struct weft_tl1_span *line, struct 
 static bool calient_statistics(void *device, struct weft_ocs_port *ports, struct weft_error *error)
 {
     struct calient_switch *self = device;
-    struct measuring measuring = {self, ports};
+    self->levels = ports;
     memset(ports, 0, self->port_count * sizeof *ports);
-    return weft_tl1_ask_one(&self->session, "RTRV-PORT-SUM::0\n", take_levels, &measuring, error);
+    return weft_tl1_ask_one(&self->session, "RTRV-PORT-SUM::0\n", take_levels, self, error);
 }
 
 // ---- changing ----
+
+static bool send_all(struct calient_switch *self, const char *const *commands, uint32_t count,
+                     struct weft_error *error)
+{
+    return weft_tl1_ask(&self->session, &(struct weft_tl1_batch){commands, count, NULL, NULL},
+                        error);
+}
 
 // CANC-CRS where it is in service, then DLT-CRS.
 static uint32_t write_removal(const char **commands, const struct calient_switch *self,
@@ -189,8 +192,7 @@ static bool calient_remove(void *device, const struct weft_ocs_circuit *circuits
             written += write_removal(commands + written, self, input, &arena);
         }
     }
-    const struct weft_tl1_batch batch = {.commands = commands, .count = written};
-    return weft_tl1_ask(&self->session, &batch, error);
+    return send_all(self, commands, written, error);
 }
 
 // Connections that are provisioned and not in service stand in the way of new ones.
@@ -217,8 +219,7 @@ static bool clear_way(struct calient_switch *self, const struct weft_ocs_circuit
             written += write_removal(commands + written, self, i, &arena);
         }
     }
-    const struct weft_tl1_batch batch = {.commands = commands, .count = written};
-    return written == 0 || weft_tl1_ask(&self->session, &batch, error);
+    return written == 0 || send_all(self, commands, written, error);
 }
 
 static bool calient_make(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
@@ -237,8 +238,7 @@ static bool calient_make(void *device, const struct weft_ocs_circuit *circuits, 
         commands[count + i] =
             weft_arena_format(&arena, "ACT-CRS::%s,%s\n:%s>%s", from, to, from, to);
     }
-    const struct weft_tl1_batch batch = {.commands = commands, .count = 2 * count};
-    return weft_tl1_ask(&self->session, &batch, error);
+    return send_all(self, commands, 2 * count, error);
 }
 
 // ---- opening ----
@@ -285,11 +285,9 @@ bool weft_ocs_open_calient(struct weft_ocs *ocs, const struct weft_ocs_access *a
         return false;
     }
     self->names = weft_arena_alloc(arena, WEFT_OCS_PORTS_MAX, NAME_BYTES);
-    bool fine = weft_tl1_ask_one(&self->session, "RTRV-PORT-SUM::0\n", take_name, self, error);
-    if (fine && self->port_count == 0) {
-        fine = weft_fail(error, WEFT_IO, "%s: the switch lists no ports", self->session.host);
-    }
-    if (!fine) {
+    if (!weft_tl1_ask_one(&self->session, "RTRV-PORT-SUM::0\n", take_name, self, error) ||
+        (self->port_count == 0 &&
+         !weft_fail(error, WEFT_IO, "%s: the switch lists no ports", self->session.host))) {
         weft_tl1_close(&self->session);
         return false;
     }
