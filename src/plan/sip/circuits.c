@@ -155,6 +155,7 @@ bool sip_circuits_build(struct sip_circuits *circuits, const double *bytes, uint
     *circuits = (struct sip_circuits){
         .node_count = node_count,
         .port_count = port_count,
+        .bytes = bytes,
         .demand = WEFT_NEW(arena, double, cells),
         .relay = WEFT_NEW(arena, uint32_t, cells),
         .circuits = WEFT_NEW(arena, uint32_t, cells),

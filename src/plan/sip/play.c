@@ -124,7 +124,7 @@ static bool play_switches(struct sip_run *run, const struct sip_fold *fold,
 {
     struct sip_circuits *circuits = WEFT_NEW(environment->arena, struct sip_circuits, 1);
     struct weft_arena scratch = environment->scratch;
-    const double *bytes = sip_fold_bytes(fold, &scratch);
+    const double *bytes = sip_fold_bytes(fold, environment->arena);
     if (!sip_circuits_build(circuits, bytes, fold->node_count, sip->switches, environment->arena,
                             scratch, environment->error) ||
         !play_single(run, fold, circuits, sip, environment)) {

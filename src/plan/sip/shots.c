@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // SiP-OCS, multi-shot: circuits that follow what waits, as a circuit controller of the flow engine.
 //
-// Circuits are max-min circuits again, of what has begun and is not carried yet. Every pair that
-// has a circuit at the beginning keeps one, so that what begins later need not wait for a change
-// and relays stay where they are. Together: all switches change at once, each to that of the new
-// permutations that is most like its own, after four dark times of light (the released code: every
-// five dark times). Staggered: one switch after the other changes to what the others lack most, so
-// that at most one is dark and no pair with two circuits is cut off.
+// Circuits are max-min circuits again, of what has begun and is not carried yet, and of a trace of
+// everything else. Together: all switches change at once, each to that of the new permutations that
+// is most like its own, after four dark times of light (the released code: every five dark times);
+// relays are found anew. Staggered: one switch after the other changes to what the others lack
+// most, so that at most one is dark and no pair with two circuits is cut off; every pair that has a
+// circuit at the beginning keeps one, and relays stay where they are.
 //
 // A port that keeps its peer carries on. A change is asked for (command), then the ports that move
 // are dark. The least time between two changes is a part of the iteration: what follows faster
@@ -19,6 +19,7 @@
 
 // The released code changes every five dark times.
 #define LIGHT_RATIO 4u
+#define TRACE_RATIO 1e-9
 #define CHANGES_MAX 1000u // of an iteration without changes, at most
 
 enum phase {
@@ -37,6 +38,8 @@ struct controller {
     const double *plane_Bps;
     uint32_t *peers; // planes * n, now
     uint32_t *next;  // planes * n, after the change under way
+    uint32_t *relay; // n*n, now
+    uint32_t *next_relay;
     enum phase phase;
     uint32_t turn; // STAGGERED: the plane that changes next
     const uint32_t *link_of;
@@ -52,17 +55,20 @@ struct controller {
 
 // ---- which circuits ----
 
-// What waits, and a trace of what every pair with a circuit carries, which keeps it one.
+// What waits, and a trace of what every pair with bytes in the iteration carries, so that no pair
+// is left without a way. STAGGERED: of circuits, as relays stay.
 static double *wanted(const struct controller *c, const double *unserved, struct weft_arena *arena)
 {
     size_t cells = (size_t)c->n * c->n;
+    bool staggered = c->timing->shots == WEFT_SIP_STAGGERED;
+    const double *all = staggered ? c->first->demand : c->first->bytes;
     double *demand = WEFT_NEW(arena, double, cells);
     double most = 0;
     for (size_t pair = 0; pair < cells; pair++) {
         if (unserved[pair] <= 0 || pair / c->n == pair % c->n) {
             continue;
         }
-        uint32_t over = c->first->relay[pair];
+        uint32_t over = staggered ? c->first->relay[pair] : WEFT_NONE;
         if (over == WEFT_NONE) {
             demand[pair] += unserved[pair];
         } else {
@@ -74,8 +80,8 @@ static double *wanted(const struct controller *c, const double *unserved, struct
         most = demand[pair] > most ? demand[pair] : most;
     }
     for (size_t pair = 0; most > 0 && pair < cells; pair++) {
-        if (c->first->demand[pair] > 0 && demand[pair] < most * 1e-9) {
-            demand[pair] = most * 1e-9;
+        if (all[pair] > 0 && demand[pair] < most * TRACE_RATIO) {
+            demand[pair] = most * TRACE_RATIO;
         }
     }
     return demand;
@@ -185,32 +191,39 @@ static void turn_plane(struct controller *c, const uint32_t *target, const doubl
     close_permutation(next, own, taken, n);
 }
 
+// All planes: circuits and relays anew. Where these cannot be, everything stays.
+static void turn_all(struct controller *c, const double *demand, struct weft_arena scratch)
+{
+    struct sip_circuits fresh;
+    struct weft_error ignored;
+    struct weft_arena kept = weft_arena_split(&scratch);
+    if (sip_circuits_build(&fresh, demand, c->n, c->planes, &kept, scratch, &ignored)) {
+        assign(c, fresh.permutations, scratch);
+        memcpy(c->next_relay, fresh.relay, (size_t)c->n * c->n * sizeof *c->next_relay);
+    }
+}
+
 static bool choose(struct controller *c, const double *unserved, struct weft_arena scratch,
                    struct weft_error *error)
 {
     size_t cells = (size_t)c->n * c->n;
     double *demand = wanted(c, unserved, &scratch);
-    double ratio;
-    uint32_t *circuits = WEFT_NEW(&scratch, uint32_t, cells);
     bool any = false;
     memcpy(c->next, c->peers, (size_t)c->planes * c->n * sizeof *c->next);
     for (size_t pair = 0; pair < cells; pair++) {
         any |= demand[pair] > 0;
     }
-    if (!any) {
-        return true;
-    }
-    if (!weft_circuit_maxmin(circuits, &ratio, demand, c->n, c->planes, scratch, error)) {
-        return false;
-    }
-    if (c->timing->shots == WEFT_SIP_STAGGERED) {
+    if (any && c->timing->shots == WEFT_SIP_STAGGERED) {
+        double ratio;
+        uint32_t *circuits = WEFT_NEW(&scratch, uint32_t, cells);
+        if (!weft_circuit_maxmin(circuits, &ratio, demand, c->n, c->planes, scratch, error)) {
+            return false;
+        }
         turn_plane(c, circuits, demand, scratch);
         c->turn = (c->turn + 1) % c->planes;
-        return true;
+    } else if (any) {
+        turn_all(c, demand, scratch);
     }
-    uint32_t *permutations = WEFT_NEW_RAW(&scratch, uint32_t, (size_t)c->planes * c->n);
-    weft_circuit_decompose(permutations, circuits, c->n, c->planes, scratch);
-    assign(c, permutations, scratch);
     return true;
 }
 
@@ -236,7 +249,7 @@ static void light_up(struct controller *c, bool dark)
     }
     for (size_t pair = 0; pair < (size_t)n * n; pair++) {
         uint32_t link = c->link_of[pair];
-        uint32_t over = c->first->relay[pair];
+        uint32_t over = c->relay[pair];
         bool direct = link != WEFT_NONE && c->rate_Bps[link] > 0;
         c->next_link[pair] = direct              ? link
                              : over != WEFT_NONE ? c->link_of[pair / n * n + over]
@@ -310,6 +323,7 @@ static bool advance(struct controller *c, uint64_t *until_ps,
     }
     if (c->phase == PHASE_DARK) {
         memcpy(c->peers, c->next, (size_t)c->planes * c->n * sizeof *c->peers);
+        memcpy(c->relay, c->next_relay, (size_t)c->n * c->n * sizeof *c->relay);
         c->phase = PHASE_LIGHT;
         *until_ps = c->light_ps;
     }
@@ -388,6 +402,8 @@ static struct controller *controller_new(const struct sip_circuits *circuits,
         .plane_Bps = plane_Bps,
         .peers = WEFT_NEW_RAW(arena, uint32_t, (size_t)planes * n),
         .next = WEFT_NEW_RAW(arena, uint32_t, (size_t)planes * n),
+        .relay = WEFT_NEW_RAW(arena, uint32_t, (size_t)n * n),
+        .next_relay = WEFT_NEW_RAW(arena, uint32_t, (size_t)n * n),
         .rate_Bps = WEFT_NEW(arena, double, (size_t)n *n),
         .next_link = WEFT_NEW_RAW(arena, uint32_t, (size_t)n * n),
         .arena = arena,
@@ -396,6 +412,8 @@ static struct controller *controller_new(const struct sip_circuits *circuits,
         plane_Bps[plane] = sip_switch_waves(sip->wavelengths, planes, plane) * sip->wave_Bps;
     }
     memcpy(c->peers, circuits->permutations, (size_t)planes * n * sizeof *c->peers);
+    memcpy(c->relay, circuits->relay, (size_t)n * n * sizeof *c->relay);
+    memcpy(c->next_relay, circuits->relay, (size_t)n * n * sizeof *c->relay);
     return c;
 }
 

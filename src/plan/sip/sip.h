@@ -95,6 +95,7 @@ double sip_schedule(const struct weft_taskgraph *graph, const struct sip_target 
 struct sip_circuits {
     uint32_t node_count;
     uint32_t port_count;
+    const double *bytes;    // that they are for, n*n
     double *demand;         // n*n: bytes, and what goes over two hops on both of them
     uint32_t *relay;        // n*n: over which node; WEFT_NONE = direct or nothing to carry
     uint32_t *circuits;     // n*n
