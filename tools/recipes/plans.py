@@ -239,3 +239,18 @@ def mixnet_faults(tool):
         return [[fault, *(f"{100 * (one[fault] / one['none'] - 1):+.1f} %" for one in found),
                  published[fault]] for fault in published]
     return [rows]
+
+
+@table("mixnet-first", "docs/mixnet.md", "cheap",
+       "model | dark time | predict | keep | random | block",
+       "weft optics mixnet MODEL --batch 8192 --rate 400Gbps --dark-time T --steps 2 --all-first")
+def mixnet_first(tool):
+    def row(model, dark):
+        found = tool.weft("optics", "mixnet", model, "--batch", 8192, "--rate", "400Gbps",
+                          "--dark-time", dark, "--steps", 2, "--all-first")
+        fat_s = found["rates"][0]["fat_tree_s"]
+        return [model, dark.replace("us", " us").replace("ms", " ms"),
+                *(f"{found['first'][first] / fat_s:.3f}"
+                  for first in ("predict", "keep", "random", "block"))]
+    return [lambda model=model, dark=dark: [row(model, dark)]
+            for model in ("mixtral-8x22b", "llama-moe") for dark in ("10us", "1ms", "25ms")]

@@ -16,7 +16,8 @@
 // costs is left). All ports wait for those that change, which is more than they have to.
 //
 // Passes of a stage alternate, one there and one back. The backward pass is that of the step
-// before, as in the rhythm of a pipeline, where another micro-batch returns.
+// before, as in the rhythm of a pipeline, where another micro-batch returns; the first one played
+// returns itself, since the steps before it have chosen the circuits for the mean.
 
 #include "plan/mixnet/mixnet.h"
 
@@ -405,7 +406,7 @@ static void play_stage(struct replay *self, uint32_t stage, uint32_t known,
     }
     for (uint32_t step = known; step < self->trace.steps; step++) {
         forward(self, step, layers, mean, scratch);
-        backward(self, step > 0 ? step - 1 : 0, layers, mean, scratch);
+        backward(self, step > known ? step - 1 : step, layers, mean, scratch);
         self->log = NULL;
     }
 }
