@@ -83,7 +83,7 @@ struct weft_buy_moved {
     uint64_t dark_ps;
     const double *iteration_s; // by row; those that do not move as their row; 0: none
     const double *dark_share;  // by row
-    uint32_t fastest;          // row; of equals the first
+    uint32_t fastest;          // the first row within 1 % of the fastest
 };
 
 // The rows of one batch.

@@ -14,7 +14,6 @@
 #include <string.h>
 
 // Fabrics this near to the fastest are as fast: less than what any estimate is off by.
-#define AS_FAST_RATIO 1.01
 #define HOURS_A_DAY 24.0
 #define SECONDS_AN_HOUR 3600.0
 #define TOKENS_MAX 1e18

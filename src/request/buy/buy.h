@@ -10,6 +10,9 @@
 #include "request/plan/strategy.h"
 #include "weft/request/buy.h"
 
+// Times are by different means (flow engine, replay, estimate): within so much they are alike.
+#define AS_FAST_RATIO 1.01
+
 // The fabric of Weft's own plan in a row.
 #define WEFT_BUY_OWN "weft"
 

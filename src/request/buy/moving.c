@@ -7,6 +7,8 @@
 #include "weft/plan/rails.h"
 #include "weft/plan/sip.h"
 
+#include <math.h>
+
 #define DARK_PS 25000000000u // 25 ms: beam steering (Polatis, Calient)
 
 static bool plan_fabric(struct weft_moving_plan *plan, enum weft_moving_fabric fabric,
@@ -98,6 +100,7 @@ static bool fill_point(struct weft_buy_moved *moved, const struct weft_buy_batch
     const struct weft_environment *base = &environment->base;
     double *iteration_s = WEFT_NEW(base->arena, double, batch->row_count);
     double *dark_share = WEFT_NEW(base->arena, double, batch->row_count);
+    double least_s = HUGE_VAL;
     moved->fastest = WEFT_NONE;
     for (uint32_t r = 0; r < batch->row_count; r++) {
         struct weft_buy_row row = batch->rows[r];
@@ -114,9 +117,11 @@ static bool fill_point(struct weft_buy_moved *moved, const struct weft_buy_batch
         }
         iteration_s[r] = row.moving != NULL ? row.moving->iteration_s : row.iteration_s;
         dark_share[r] = row.moving != NULL ? row.moving->dark_share : 0;
-        if (moved->fastest == WEFT_NONE || iteration_s[r] < iteration_s[moved->fastest]) {
-            moved->fastest = r;
-        }
+        least_s = fmin(least_s, iteration_s[r]);
+    }
+    for (uint32_t r = batch->row_count; r-- > 0;) {
+        bool is_as_fast = iteration_s[r] > 0 && iteration_s[r] <= least_s * AS_FAST_RATIO;
+        moved->fastest = is_as_fast ? r : moved->fastest;
     }
     moved->iteration_s = iteration_s;
     moved->dark_share = dark_share;
