@@ -37,7 +37,7 @@ def main():
     subs = set()
     fine = True
     for parent, line in zip(PARENTS, lines[1:]):
-        own = set(re.findall(r"^  ([a-z]+) +\S", output(weft, parent, "--help")
+        own = set(re.findall(r"^  ([a-z-]+) +\S", output(weft, parent, "--help")
                              .split("Sub-verbs")[1].split("Names")[0].split("Examples:")[0], re.M))
         subs |= {f"{parent} {name}" for name in own}
         if set(line.split()) != own:

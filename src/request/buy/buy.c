@@ -338,12 +338,12 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
     for (uint32_t i = 0; i < request->fabrics.count; i++) {
         if (weft_moving_named(request->fabrics.names[i]) == WEFT_MOVING_COUNT &&
             weft_fabric_reference_named(request->fabrics.names[i], base->error) == NULL) {
-            const struct weft_error unknown =
-                *base->error; // before others are searched for minutes
-            return weft_fail(base->error, unknown.code,
-                             "%s; or photonic-rails, mixnet, sip-ocs, "
-                             "sip-ring",
-                             unknown.message);
+            const struct weft_error unknown = *base->error;
+            return strstr(unknown.message, "choose one of") == NULL
+                       ? false // it names the nearest
+                       : weft_fail(base->error, unknown.code,
+                                   "%s; or photonic-rails, mixnet, sip-ocs, sip-ring",
+                                   unknown.message);
         }
     }
     if (!weft_request_job_model(&found.model, &request->job, environment) ||
