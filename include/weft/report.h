@@ -10,6 +10,7 @@
 #include "weft/base.h"
 #include "weft/interleave.h"
 #include "weft/plan.h"
+#include "weft/plan/rails.h"
 #include "weft/scheduler.h"
 #include "weft/sim.h"
 #include "weft/strategy.h"
@@ -223,6 +224,12 @@ const char *weft_report_svg_sweep(const struct weft_model_comparison *comparison
 // how many jobs wait. `trace` is the expanded one. O(spans * servers + jobs).
 const char *weft_report_svg_gantt(const struct weft_timetable *schedule,
                                   const struct weft_job_trace *trace, const char *title,
+                                  struct weft_arena *arena);
+
+// ---- rails ----
+
+// The ports of a photonic rail over an iteration, as an SVG file: a row a server. O(spans).
+const char *weft_report_svg_rails(const struct weft_rail_result *rail, const char *name,
                                   struct weft_arena *arena);
 
 // ---- a late rank ----

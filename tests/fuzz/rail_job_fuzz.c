@@ -36,7 +36,9 @@ static void check_job(const struct weft_rail_job *job, struct fuzz_desk *desk)
     const struct weft_environment environment = {
         .arena = &desk->arena, .scratch = desk->scratch, .threads = 1, .error = &error};
     if (!weft_rail_run(&result, &graph, &options, &environment)) {
-        fuzz_check_refusal(&error);
+        if (error.code != WEFT_INFEASIBLE) { // a switch that is too small is no flaw of the file
+            fuzz_check_refusal(&error);
+        }
         return;
     }
     WEFT_ASSERT(result.bound_ps <= result.iteration_ps);

@@ -36,6 +36,7 @@ static struct weft_rail_result run_wide(const char *name, enum weft_rail_mode mo
         .rate_Bps = job.rate_Bps,
         .ports = job.ports,
         .places = 1,
+        .replays_max = 12,
     };
     const struct weft_environment environment = {
         .arena = &arena, .scratch = scratch, .threads = 1, .error = &error};
@@ -202,7 +203,7 @@ static void provisioning_costs_less_than_six_percent(void **state)
 {
     (void)state;
     for (uint32_t dp = 4; dp <= 64; dp *= 2) {
-        for (uint64_t dark_ms = 10; dark_ms <= 50; dark_ms += 20) {
+        for (uint64_t dark_ms = 10; dark_ms <= 50; dark_ms += 40) {
             struct weft_rail_result result =
                 run_wide("h200", WEFT_RAIL_PROVISION, dark_ms * MS, true, dp);
             struct weft_rail_result best =

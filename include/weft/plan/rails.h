@@ -111,6 +111,13 @@ struct weft_rail_overlap {
     uint64_t at_ps;
 };
 
+// What the ports of a server do; phase NULL: some of them are dark.
+struct weft_rail_span {
+    uint32_t server;
+    const char *phase; // "dp", ...
+    uint64_t from_ps, to_ps;
+};
+
 struct weft_rail_result {
     enum weft_rail_mode mode;
     uint64_t iteration_ps;  // in the steady state of many iterations
@@ -125,6 +132,8 @@ struct weft_rail_result {
     uint64_t forwarded, split;                   // operations with these decisions
     struct weft_rail_overlap overlap;
     struct weft_circuit_schedule schedule; // of one rail
+    uint32_t span_count;                   // of the first servers, as many as a picture shows
+    const struct weft_rail_span *spans;
 };
 
 // Compiles a task graph to phases of the ports of a rail and replays it. Transfers that end in one

@@ -3,6 +3,7 @@
 
 #include "weft/request/rails.h"
 #include "optics.h"
+#include "weft/format.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@ enum {
     KEY_RETRAIN,
     KEY_FIRST,
     KEY_WITHIN,
+    KEY_PLOT,
 };
 
 static const struct argp_option options[] = {
@@ -36,6 +38,8 @@ static const struct argp_option options[] = {
     {"first-packet", KEY_FIRST, "TIME", 0, "that the first packet over a new circuit waits", 0},
     {"within-iteration", KEY_WITHIN, NULL, 0,
      "ask for nothing before the iteration begins, as published", 0},
+    {"plot", KEY_PLOT, "FILE.svg", 0, "draw what the ports do over an iteration into a file, too",
+     0},
     {0},
 };
 
@@ -55,6 +59,7 @@ struct rails_input {
     struct weft_rails_request request;
     uint64_t given[4]; // command, dark, retrain, first; WEFT_NEVER = not
     uint32_t named;
+    const char *plot_path;
 };
 
 static error_t take_time(struct rails_input *input, int key, const char *argument)
@@ -106,6 +111,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_choose(input->cli, &input->named, "delays", argument, delays, 3);
     case KEY_WITHIN:
         input->request.within = true;
+        return 0;
+    case KEY_PLOT:
+        input->plot_path = argument;
         return 0;
     case ARGP_KEY_ARG:
         return cli_take(input->cli, &input->request.path, argument, "job");
@@ -188,6 +196,13 @@ static void print(struct cli *cli, const struct weft_rails_result *result)
     }
 }
 
+static bool plot(const struct rails_input *input, const struct weft_rails_result *result)
+{
+    struct cli *cli = input->cli;
+    const char *svg = weft_report_svg_rails(&result->run, result->job.name, &cli->arena);
+    return weft_file_save(input->plot_path, svg, strlen(svg), &cli->error);
+}
+
 int optics_rails(int argc, char **argv)
 {
     static const struct cli_verb verb = {
@@ -206,7 +221,9 @@ int optics_rails(int argc, char **argv)
     };
     struct weft_rails_result result;
     bool fine = cli_parse(&cli, &verb, argc, argv, &input) &&
-                weft_request_rails(&result, &input.request, cli_environment(&cli, NULL));
+                (input.plot_path == NULL || cli_can_write(&cli, input.plot_path)) &&
+                weft_request_rails(&result, &input.request, cli_environment(&cli, NULL)) &&
+                (input.plot_path == NULL || plot(&input, &result));
     if (fine && cli.json) {
         cli_say(&cli, "%s", weft_request_rails_json(&result, &cli.arena));
     } else if (fine) {

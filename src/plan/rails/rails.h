@@ -13,6 +13,7 @@
 //   best.c     decisions: a dynamic program over phases, then single changes
 //   bound.c    the lower bound
 //   record.c   boundaries, dark time, circuits over time
+//   spans.c    what each server's ports do, for pictures
 //   run.c      weft_rail_run
 //   cost.c     prices of rails; plan.c: a model on rails
 
@@ -212,6 +213,8 @@ uint64_t rail_best(uint8_t *decisions, struct rail_program *program, const struc
 bool rail_sketch(uint64_t *iteration_ps, const struct weft_taskgraph *graph,
                  const struct weft_rail_options *options,
                  const struct weft_environment *environment) WEFT_MUST_USE;
+void rail_spans(struct weft_rail_result *result, const struct rail_program *program,
+                const struct rail_times *times, const uint8_t *decisions, struct weft_arena *arena);
 void rail_record(struct weft_rail_result *result, const struct rail_program *program,
                  const struct rail_times *times, const uint8_t *decisions,
                  const struct weft_environment *environment);

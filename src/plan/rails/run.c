@@ -126,6 +126,7 @@ static void measure(struct weft_rail_result *result, struct run *run,
     struct weft_environment inner = *environment;
     inner.scratch = scratch;
     rail_record(result, program, &run->times, run->decisions, &inner);
+    rail_spans(result, program, &run->times, run->decisions, environment->arena);
     uint64_t dark_ps = delays->command_ps + delays->dark_ps + delays->retrain_ps + delays->first_ps;
     result->formula_ps =
         rail_formula(&result->phase_starts, program, &run->still, run->plain, dark_ps, scratch);
