@@ -8,6 +8,7 @@
 //   plan, sim, traffic ──► [report] ──► cli
 
 #include "weft/base.h"
+#include "weft/circuit.h"
 #include "weft/interleave.h"
 #include "weft/plan.h"
 #include "weft/plan/rails.h"
@@ -345,6 +346,17 @@ struct weft_report_lab {
 // then each fabric's phases, predicted and measured side by side. O(phases).
 const char *weft_report_lab_html(const struct weft_report_lab *lab, struct weft_arena *arena,
                                  struct weft_arena scratch);
+
+// Wavelengths of a fiber ring: a track each, with its arcs. A whole file.
+struct weft_ring_picture {
+    uint32_t ring;
+    uint32_t arc_count;
+    const struct weft_ring_arc *arcs;
+    const struct weft_ring_coloring *coloring;
+    bool both_ways;
+};
+const char *weft_report_svg_wavelengths(const struct weft_ring_picture *picture,
+                                        struct weft_arena *arena);
 
 WEFT_API_END
 

@@ -2,17 +2,21 @@
 // weft optics color: wavelengths for the arcs of a ring.
 
 #include "optics.h"
+#include "weft/format.h"
+
+#include <string.h>
 
 #define RING_MAX 4096u
 // Arcs that the text shows; --json has all.
 #define ARCS_SHOWN 32u
 
-enum { KEY_RING = 1, KEY_BOTH_WAYS };
+enum { KEY_RING = 1, KEY_BOTH_WAYS, KEY_PLOT };
 
 static const struct argp_option options[] = {
     {"ring", KEY_RING, "N", 0, "nodes of the ring", 0},
     {"both-ways", KEY_BOTH_WAYS, NULL, 0,
      "arcs may go the other way round instead, on a second fiber", 0},
+    {"plot", KEY_PLOT, "FILE.svg", 0, "draw the ring with its arcs into a file, too", 0},
     {0},
 };
 
@@ -29,6 +33,7 @@ static const char doc[] =
 
 struct color_input {
     struct cli *cli;
+    const char *plot_path; // NULL = none
     struct weft_color_request request;
 };
 
@@ -41,6 +46,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_BOTH_WAYS:
         input->request.options.both_ways = true;
         return 0;
+    case KEY_PLOT:
+        return cli_take(input->cli, &input->plot_path, argument, "plot");
     case ARGP_KEY_ARG:
         return cli_take(input->cli, &input->request.path, argument, "file of arcs");
     case ARGP_KEY_END:
@@ -90,6 +97,14 @@ static void print(struct cli *cli, const struct weft_color_result *result)
     }
 }
 
+static bool plot(struct cli *cli, const char *path, const struct weft_color_result *result)
+{
+    const struct weft_ring_picture picture = {result->ring, result->arc_count, result->arcs,
+                                              &result->coloring, result->both_ways};
+    const char *svg = weft_report_svg_wavelengths(&picture, &cli->arena);
+    return weft_file_save(path, svg, strlen(svg), &cli->error);
+}
+
 int optics_color(int argc, char **argv)
 {
     static const struct cli_verb verb = {
@@ -104,7 +119,9 @@ int optics_color(int argc, char **argv)
     struct color_input input = {.cli = &cli};
     struct weft_color_result result;
     bool fine = cli_parse(&cli, &verb, argc, argv, &input) &&
-                weft_request_color(&result, &input.request, cli_environment(&cli, NULL));
+                (input.plot_path == NULL || cli_can_write(&cli, input.plot_path)) &&
+                weft_request_color(&result, &input.request, cli_environment(&cli, NULL)) &&
+                (input.plot_path == NULL || plot(&cli, input.plot_path, &result));
     if (fine && cli.json) {
         cli_say(&cli, "%s", weft_request_color_json(&result, &cli.arena));
     } else if (fine) {
