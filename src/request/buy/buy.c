@@ -326,6 +326,43 @@ static bool answer(struct weft_buy_result *result, const struct weft_buy_request
     return true;
 }
 
+// Before fabrics are searched for minutes: whether all names are fabrics, and options are of them.
+static bool check_fabrics(const struct weft_buy_request *request, struct weft_error *error)
+{
+    bool any_moves = false;
+    bool all_move = request->fabrics.count > 0;
+    for (uint32_t i = 0; i < request->fabrics.count; i++) {
+        bool moves = weft_moving_named(request->fabrics.names[i]) < WEFT_MOVING_COUNT;
+        any_moves = any_moves || moves;
+        all_move = all_move && moves;
+        if (!moves && weft_fabric_reference_named(request->fabrics.names[i], error) == NULL) {
+            const struct weft_error unknown = *error;
+            return strstr(unknown.message, "choose one of") == NULL
+                       ? false // it names the nearest
+                       : weft_fail(error, unknown.code,
+                                   "%s; or photonic-rails, mixnet, sip-ocs, sip-ring",
+                                   unknown.message);
+        }
+    }
+    const struct weft_stated moving[] = {
+        {!any_moves && request->dark_times.count > 0, "dark-time"},
+        {!any_moves && request->delays != WEFT_DELAYS_IDEAL, "delays"},
+        {NULL},
+    };
+    const struct weft_stated packets[] = {
+        {all_move && request->shape.radix > 0, "radix"},
+        {all_move && request->shape.oversubscription > 1, "oversubscription"},
+        {all_move && request->switch_name != NULL, "switch"},
+        {NULL},
+    };
+    return weft_refuse_stated(moving, error,
+                              "is of fabrics whose circuits move; name one, photonic-rails for "
+                              "example, or leave it out") &&
+           weft_refuse_stated(packets, error,
+                              "is of switches of packets, which no fabric here has that was named; "
+                              "leave it out");
+}
+
 bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_request *request,
                       struct weft_request_environment *environment)
 {
@@ -335,16 +372,8 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
     if (request->batches.count > 0 && request->job.batch > 0) {
         return weft_fail(base->error, WEFT_USAGE, "{batch} is one of {batches}; write one of them");
     }
-    for (uint32_t i = 0; i < request->fabrics.count; i++) {
-        if (weft_moving_named(request->fabrics.names[i]) == WEFT_MOVING_COUNT &&
-            weft_fabric_reference_named(request->fabrics.names[i], base->error) == NULL) {
-            const struct weft_error unknown = *base->error;
-            return strstr(unknown.message, "choose one of") == NULL
-                       ? false // it names the nearest
-                       : weft_fail(base->error, unknown.code,
-                                   "%s; or photonic-rails, mixnet, sip-ocs, sip-ring",
-                                   unknown.message);
-        }
+    if (!check_fabrics(request, base->error)) {
+        return false;
     }
     if (!weft_request_job_model(&found.model, &request->job, environment) ||
         !weft_request_cluster(&found.cluster, &request->hardware, &need, environment) ||
