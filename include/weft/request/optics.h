@@ -101,6 +101,32 @@ bool weft_request_rewired(struct weft_rewired_result *result,
 const char *weft_request_rewired_json(const struct weft_rewired_result *result,
                                       const struct weft_rewired_request *request,
                                       struct weft_arena *arena);
+// ---- circuits that change ----
+struct weft_change_request {
+    const char *from; // matrices of circuits, n lines of n counts
+    const char *to;
+    uint32_t ports; // of a node, one on each switch
+    bool duplex;    // both are symmetric, and circuits carry both ways
+    bool stagger;   // one switch after the other
+    struct weft_circuit_delays delays;
+struct weft_change_result {
+    uint32_t node_count;
+    uint32_t plane_count;
+    bool duplex;
+    const uint32_t *before; // peers, plane by plane: plane_count * node_count
+    const uint32_t *after;
+    uint32_t moved; // ports
+    uint32_t bound; // no division moves fewer; duplex: not known, 0
+    struct weft_circuit_stagger stagger;
+    struct weft_circuit_schedule schedule; // of the change, checked
+// Fails with INFEASIBLE where a node has more circuits than ports, or duplex circuits need more
+// switches than there are.
+bool weft_request_change(struct weft_change_result *result,
+                         const struct weft_change_request *request,
+                         struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.optics-change/1"
+const char *weft_request_change_json(const struct weft_change_result *result,
+                                     struct weft_arena *arena);
 
 WEFT_API_END
 

@@ -17,6 +17,8 @@ static const struct cli_entry subs[] = {
     {"rails", "a job whose rails are optical switches, re-wired between its phases", optics_rails},
     {"rails-cost", "photonic rails against packet switches, in dollars and watts",
      optics_rails_cost},
+    {"change", "from circuits to others: which ports move, in which order, how long",
+     optics_change},
     {NULL, NULL, NULL},
 };
 
