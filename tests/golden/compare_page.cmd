@@ -25,8 +25,8 @@ print(re.findall(r"<h2>(.*?)</h2>", page))
 answer = re.search(r'<section id="answer">(.*?)</section>', page, re.S).group(1)
 said = [html.unescape(re.sub("</?b>", "", line)) for line in re.findall(r"<p>(.*?)</p>", answer)]
 print(len(said), all("\n" + line + "\n" in text for line in said), said[0].split(":")[0])
-rows = re.findall(r'<tr[^>]*><th scope="row">([\w-]+)<td class="r">[\d.]+ \w+<td class="w">([\w ]+)<',
-                  page)
+rows = re.findall(r'<tr[^>]*><th scope="row">([\w-]+)'
+                  r'<td class="r">[\d.]+ \w+<td class="w">([\w ]+)<', page)
 print([name for name, _ in rows] == [row["name"] for row in told["fabrics"]],
       [by == "estimate" for _, by in rows] == [row["estimate"] for row in told["fabrics"]])
 print(re.findall(r'<dt>Fabric</dt><dd>([\w-]+)', page) == [told["fabric"]])

@@ -101,7 +101,9 @@ bool weft_request_rewired(struct weft_rewired_result *result,
 const char *weft_request_rewired_json(const struct weft_rewired_result *result,
                                       const struct weft_rewired_request *request,
                                       struct weft_arena *arena);
+
 // ---- circuits that change ----
+
 struct weft_change_request {
     const char *from; // matrices of circuits, n lines of n counts
     const char *to;
@@ -109,6 +111,7 @@ struct weft_change_request {
     bool duplex;    // both are symmetric, and circuits carry both ways
     bool stagger;   // one switch after the other
     struct weft_circuit_delays delays;
+};
 struct weft_change_result {
     uint32_t node_count;
     uint32_t plane_count;
@@ -119,6 +122,7 @@ struct weft_change_result {
     uint32_t bound; // no division moves fewer; duplex: not known, 0
     struct weft_circuit_stagger stagger;
     struct weft_circuit_schedule schedule; // of the change, checked
+};
 // Fails with INFEASIBLE where a node has more circuits than ports, or duplex circuits need more
 // switches than there are.
 bool weft_request_change(struct weft_change_result *result,

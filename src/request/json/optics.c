@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weft.optics-maxmin/1", "weft.optics-color/1", "weft.optics-moe/1", "weft.optics-collective/1":
-// circuits as matrices, switches as permutations, wavelengths of arcs, times of collectives.
-// "weft.optics-maxmin/1", "weft.optics-color/1", "weft.optics-moe/1", "weft.optics-change/1":
-// circuits as matrices, switches as permutations, wavelengths of arcs, changes over time.
-// docs/circuits.md says what each key means.
+// "weft.optics-maxmin/1", "weft.optics-color/1", "weft.optics-moe/1", "weft.optics-collective/1",
+// "weft.optics-change/1": circuits as matrices, switches as permutations, wavelengths of arcs,
+// times of collectives, changes over time. docs/circuits.md says what each key means.
 
 #include "weft/request/optics.h"
 #include "request/json/json.h"
@@ -108,7 +106,11 @@ const char *weft_request_rewired_json(const struct weft_rewired_result *result,
         set_rewired_case(item, &result->cases[c]);
         json_array_append_new(cases, item);
     }
+    return weft_set_finish(object, arena);
+}
+
 static void set_changes(json_t *object, const struct weft_change_result *result)
+{
     const struct weft_circuit_schedule *schedule = &result->schedule;
     json_t *changes = weft_set_list(object, "changes");
     for (uint32_t c = 0; c < schedule->change_count; c++) {
@@ -122,8 +124,12 @@ static void set_changes(json_t *object, const struct weft_change_result *result)
             weft_circuit_difference(&result->before[(size_t)change->plane * n], change->peers, n));
         weft_set_counts(entry, "peers", change->peers, n);
         json_array_append_new(changes, entry);
+    }
+}
+
 const char *weft_request_change_json(const struct weft_change_result *result,
                                      struct weft_arena *arena)
+{
     json_t *object = weft_set_object("weft.optics-change/1");
     weft_set_count(object, "nodes", result->node_count);
     weft_set_count(object, "switches", result->plane_count);
@@ -131,6 +137,7 @@ const char *weft_request_change_json(const struct weft_change_result *result,
     weft_set_count(object, "kept", result->node_count * result->plane_count - result->moved);
     if (!result->duplex) {
         weft_set_count(object, "lower_bound", result->bound);
+    }
     weft_set_real(object, "time_s", weft_seconds(result->stagger.end_ps));
     weft_set_count(object, "cut_pairs", result->stagger.cut_single + result->stagger.cut_double);
     weft_set_count(object, "cut_pairs_of_two", result->stagger.cut_double);

@@ -3,7 +3,7 @@
 // receiver, on a linear scale; a frame marks pairs with circuits, and the number in it says how
 // many. O(n^2).
 
-#include "svg.h"
+#include "report/svg/svg.h"
 #include "weft/report.h"
 
 #include <math.h>

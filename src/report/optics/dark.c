@@ -4,7 +4,7 @@
 //
 // A dot marks the fastest at each dark time. O(lines * points).
 
-#include "svg.h"
+#include "report/svg/svg.h"
 #include "weft/report.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 // the arcs that use it, those of the clockwise fiber outside the nodes and the others inside.
 // Arcs of one track never meet. O(arcs + nodes).
 
-#include "svg.h"
+#include "report/svg/svg.h"
 #include "weft/report.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 // The states of a photonic rail over an iteration: a row a server, what its ports carry and when
 // they are dark. O(spans).
 
-#include "svg.h"
+#include "report/svg/svg.h"
 #include "weft/report.h"
 
 #include <string.h>
