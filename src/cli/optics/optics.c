@@ -15,6 +15,7 @@ static const struct cli_entry subs[] = {
     {"mixnet", "a model with experts on such circuits, against Fat-trees", optics_mixnet},
     {"sip", "SiP-ML: a model on accelerators of silicon photonics", optics_sip},
     {"rails", "a job whose rails are optical switches, re-wired between its phases", optics_rails},
+    {"rails", "a job on rails of optical switches, re-wired between phases", optics_rails},
     {"rails-cost", "photonic rails against packet switches, in dollars and watts",
      optics_rails_cost},
     {"change", "from circuits to others: which ports move, in which order, how long",
