@@ -34,8 +34,8 @@ DARK = ("10ns", "1us", "20us", "100us", "1ms")
 
 @table("sip-knee", "docs/sip-ml.md", "dear",
        "circuits change | 10 ns | 1 us | 20 us | 100 us | 1 ms",
-       "weft optics sip bert-128 --batch 1024 --gpus 1024 --dp 256 --weights 700MB --fabric sip-ocs "
-       "--shots SHOTS --dark-time TIMES", numbers=True)
+       "weft optics sip bert-128 --batch 1024 --gpus 1024 --dp 256 --weights 700MB "
+       "--fabric sip-ocs --shots SHOTS --dark-time TIMES", numbers=True)
 def sip_knee(tool):
     def part(shots):
         def rows():
