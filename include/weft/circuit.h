@@ -230,10 +230,10 @@ void weft_circuit_reassign(uint32_t *permutations, struct weft_circuit_moves *mo
                            uint32_t *circuits, const uint32_t *before, uint32_t node_count,
                            uint32_t plane_count, struct weft_arena scratch);
 
-// Any two planes divide their circuits anew, as above. `duplex`: permutations that are their own
-// inverse stay so.
+// Any two planes divide their circuits anew, as above. Where those before and after are duplex,
+// each permutation its own inverse, they stay so.
 void weft_circuit_exchange_planes(uint32_t *permutations, const uint32_t *before,
-                                  uint32_t node_count, uint32_t plane_count, bool duplex,
+                                  uint32_t node_count, uint32_t plane_count,
                                   struct weft_arena scratch);
 // How many ports have another peer after than before; the others carry on.
 uint32_t weft_circuit_difference(const uint32_t *before, const uint32_t *after,

@@ -239,8 +239,9 @@ struct two_planes {
 };
 
 // Whether it keeps more ports to exchange what two planes have of the cycle through a row;
-// exchanges it then. `duplex`: the other ends of circuits go with them.
-static uint32_t exchange(struct two_planes *two, uint32_t start, bool duplex)
+// exchanges it then. Where all permutations are their own inverse, the other ends of the circuits
+// are this cycle or another one, which gains as much and is exchanged, too.
+static uint32_t exchange(struct two_planes *two, uint32_t start)
 {
     uint32_t count = 1;
     uint32_t now = 0;
@@ -251,14 +252,12 @@ static uint32_t exchange(struct two_planes *two, uint32_t start, bool duplex)
         uint32_t row = two->rows[done];
         for (uint32_t s = 0; s < 2; s++) {
             uint32_t peer = two->peers[s][row];
-            const uint32_t next[] = {two->row_of[1 - s][peer], peer};
+            uint32_t next = two->row_of[1 - s][peer];
             now += two->before[s][row] == peer;
             then += two->before[1 - s][row] == peer;
-            for (uint32_t i = 0; i < (duplex ? 2u : 1u); i++) {
-                if (!two->is_seen[next[i]]) {
-                    two->is_seen[next[i]] = true;
-                    two->rows[count++] = next[i];
-                }
+            if (!two->is_seen[next]) {
+                two->is_seen[next] = true;
+                two->rows[count++] = next;
             }
         }
     }
@@ -271,7 +270,7 @@ static uint32_t exchange(struct two_planes *two, uint32_t start, bool duplex)
     return then > now ? then - now : 0;
 }
 
-static bool divide_two(struct two_planes *two, bool duplex)
+static bool divide_two(struct two_planes *two)
 {
     bool gained = false;
     memset(two->is_seen, 0, two->n * sizeof(bool));
@@ -281,13 +280,13 @@ static bool divide_two(struct two_planes *two, bool duplex)
         }
     }
     for (uint32_t i = 0; i < two->n; i++) {
-        gained |= !two->is_seen[i] && exchange(two, i, duplex) > 0;
+        gained |= !two->is_seen[i] && exchange(two, i) > 0;
     }
     return gained;
 }
 
 void weft_circuit_exchange_planes(uint32_t *permutations, const uint32_t *before,
-                                  uint32_t node_count, uint32_t plane_count, bool duplex,
+                                  uint32_t node_count, uint32_t plane_count,
                                   struct weft_arena scratch)
 {
     size_t n = node_count;
@@ -304,7 +303,7 @@ void weft_circuit_exchange_planes(uint32_t *permutations, const uint32_t *before
                 two.before[1] = &before[q * n];
                 two.peers[0] = &permutations[p * n];
                 two.peers[1] = &permutations[q * n];
-                gains |= divide_two(&two, duplex);
+                gains |= divide_two(&two);
             }
         }
     }
@@ -397,7 +396,7 @@ void weft_circuit_reassign(uint32_t *permutations, struct weft_circuit_moves *mo
     }
     for (bool gains = true; gains;) {
         gains = false;
-        weft_circuit_exchange_planes(permutations, before, node_count, plane_count, false, scratch);
+        weft_circuit_exchange_planes(permutations, before, node_count, plane_count, scratch);
         for (uint32_t plane = 0; plane < plane_count; plane++) {
             gains |= free_ports(&self, plane, wanted, circuits, scratch);
         }

@@ -89,7 +89,7 @@ static bool divide(struct weft_change_result *result, uint32_t *before, uint32_t
         !color(after, circuits[1], request->to, result, base)) {
         return false;
     }
-    weft_circuit_exchange_planes(after, before, n, planes, true, base->scratch);
+    weft_circuit_exchange_planes(after, before, n, planes, base->scratch);
     result->moved = weft_circuit_difference(before, after, planes * n);
     return true;
 }

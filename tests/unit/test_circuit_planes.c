@@ -6,7 +6,8 @@
 //
 // Mutations that made these tests fail (each was run): one dark time for all links; a command that
 // takes effect at once; no wait of the first packet; links of two circuits that go dark with one;
-// no event at the end of a pair's messages; a share that is not split.
+// no event at the end of a pair's messages; a share that is not split; a dark time that does not
+// wait for packets; messages that go back to circuits.
 
 #include "weft/sim.h"
 
@@ -383,7 +384,8 @@ static void what_has_no_circuit_goes_over_packets(void **state)
     assert_true(fabs(run.result.link_bytes[circuit] - 75000) < 2 * PACKET_BYTES);
 }
 
-// A circuit that goes away in the middle: what is left goes on over packets.
+// A circuit that goes away in the middle: what is left goes on over packets, and stays there when
+// the circuit comes back.
 static void what_loses_its_circuit_goes_on_over_packets(void **state)
 {
     (void)state;
@@ -392,13 +394,34 @@ static void what_loses_its_circuit_goes_on_over_packets(void **state)
     pair(first, 0, 1);
     idle(away);
     pair(away, 0, 2);
-    const struct weft_circuit_change change = {50 * US, 0, away};
+    const struct weft_circuit_change changes[] = {{50 * US, 0, away}, {60 * US, 0, first}};
     const struct weft_circuit_schedule schedule = {
-        SERVERS, 1, first, 1, &change, {0, 10 * US, 0, 0}, 0};
+        SERVERS, 1, first, 2, changes, {0, 10 * US, 0, 0}, 0};
     struct run run = {.network = &beside, .schedule = &schedule};
     double store_us = PACKET_BYTES / (RATE_BPS / 1e6);
     const struct flow flow = {0, 1, 100000, 0, 100 + store_us + 2 * LATENCY_US};
+    uint32_t circuit = weft_fabric_find_link(&beside.fabric, 0, 1);
     expect(&run, &flow, 1, 2);
+    assert_true(fabs(run.result.link_bytes[circuit] - 50000) <= 2 * PACKET_BYTES);
+}
+
+// A dark time shorter than what is in the port: it begins when the port and the link are empty.
+static void packets_drain_before_a_port_turns(void **state)
+{
+    (void)state;
+    uint32_t first[SERVERS], away[SERVERS];
+    idle(first);
+    pair(first, 0, 1);
+    idle(away);
+    pair(away, 0, 2);
+    const struct weft_circuit_change changes[] = {{50 * US, 0, away}, {200 * US, 0, first}};
+    const struct weft_circuit_schedule schedule = {
+        SERVERS, 1, first, 2, changes, {0, US / 10, 0, 0}, 0};
+    struct run run = {.network = &direct, .schedule = &schedule};
+    const struct flow flows[] = {{0, 1, 100000, 0, 0}, {0, 2, 10000, 40 * US, 0}};
+    assert_true(play(&run, WEFT_ENGINE_PACKET, flows, 2));
+    double end_us = (double)run.end_ps[1] / US;
+    assert_true(end_us >= 51 + 0.1 + 10 + 2 * LATENCY_US && end_us <= 52 + 0.1 + 10 + 0.1);
 }
 
 static void what_no_circuit_ever_carries_is_named(void **state)
@@ -449,6 +472,7 @@ int main(void)
         cmocka_unit_test(policies_are_asked_when_demand_changes),
         cmocka_unit_test(what_has_no_circuit_goes_over_packets),
         cmocka_unit_test(what_loses_its_circuit_goes_on_over_packets),
+        cmocka_unit_test(packets_drain_before_a_port_turns),
         cmocka_unit_test(what_no_circuit_ever_carries_is_named),
         cmocka_unit_test(bad_planes_are_refused),
     };
