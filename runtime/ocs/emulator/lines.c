@@ -21,6 +21,7 @@
 
 enum {
     ACCEPTS_A_TURN = 16,
+    LOGIN_BYTES = 1024, // of a command of who has not logged in
     SILENCE_MS = 60000, // of who is logged in, between commands
 };
 
@@ -33,7 +34,8 @@ struct connection {
     uint64_t ready_ns; // answers are held back until then
     char *input;       // WEFT_LINES_COMMAND_BYTES
     size_t input_bytes;
-    char *output; // WEFT_LINES_ANSWER_BYTES, grown as it is needed
+    size_t searched_bytes; // of these, without finding a whole command
+    char *output;          // WEFT_LINES_ANSWER_BYTES, grown as it is needed
     size_t output_bytes;
     size_t output_room;
     size_t sent;
@@ -195,15 +197,17 @@ static void obey_all(struct weft_line_server *server, struct connection *self)
     size_t read = 0;
     while (!self->is_ending && self->output_bytes < WEFT_LINES_ANSWER_BYTES) {
         struct weft_tl1_command command;
-        if (is_held_up(server, self)) {
+        if (is_held_up(server, self) || self->input_bytes - read == self->searched_bytes) {
             break;
         }
         size_t length =
             weft_tl1_read_command(&command, self->input + read, self->input_bytes - read);
         if (length == 0) {
+            self->searched_bytes = self->input_bytes - read;
             break;
         }
         read += length;
+        self->searched_bytes = 0;
         obey(server, self, &command);
     }
     if (read > 0) {
@@ -221,7 +225,8 @@ static void obey_all(struct weft_line_server *server, struct connection *self)
 
 static void receive(struct connection *self, uint32_t deadline_ms)
 {
-    size_t room = WEFT_LINES_COMMAND_BYTES - self->input_bytes;
+    size_t most = self->is_known ? WEFT_LINES_COMMAND_BYTES : LOGIN_BYTES;
+    size_t room = most - self->input_bytes;
     ssize_t got = room > 0 ? recv(self->fd, self->input + self->input_bytes, room, 0) : 0;
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;

@@ -5,10 +5,10 @@
 // A server of TL1 on the loopback address for one user.
 //
 // What clients may do is bounded, as by the HTTP server beside it. Who has not logged in has a
-// total deadline, and its place goes to the next where connections reach their cap; a command has a
-// deadline from its first byte to its end, and answers until they were read. A command has a size,
-// and no more are read while as many bytes of answers wait. Wrong credentials are compared in
-// constant time, answered after a pause, and end the connection.
+// total deadline and one KiB, and its place goes to the next where connections reach their cap; a
+// command has a deadline from its first byte to its end, and answers until they were read. A
+// command has a size, and no more are read while as many bytes of answers wait. Wrong credentials
+// are compared in constant time, answered after a pause, and end the connection.
 //
 // Nothing waits: all connections are served by turns of the caller's thread.
 

@@ -266,7 +266,10 @@ size_t weft_tl1_read_command(struct weft_tl1_command *command, const char *text,
     if (end == bytes) {
         return 0;
     }
-    struct weft_tl1_span blocks[WEFT_TL1_BLOCKS] = {{"", 0}};
+    struct weft_tl1_span blocks[WEFT_TL1_BLOCKS];
+    for (uint32_t i = 0; i < WEFT_TL1_BLOCKS; i++) {
+        blocks[i] = (struct weft_tl1_span){"", 0};
+    }
     struct weft_tl1_command found = {
         .tag = "0", .target = {"", 0}, .general = {"", 0}, .payload = {"", 0}};
     if (split_blocks(blocks, text + begin, end - begin) &&
