@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs on photonic rails in YAML: any bytes are one line of complaint or a job; a small one becomes
 // a task graph and is replayed, or is refused in one line.
-//
-// Seen to fail on corpus/rail_job/experts when an all-to-all of 0 bytes was let through.
 
 #include "fuzz.h"
 #include "weft/format.h"
