@@ -222,44 +222,119 @@ void lab_collectives_close(struct lab_worker *worker)
     free(worker->collectives);
 }
 
-// How many elements of a collective are held against direct sums: those of all-reduces with data.
+// What a collective's data are held against: those of all-reduces everywhere, of the others chunk by
+// chunk as they are defined. 0: it has no data.
 static size_t checked_elements(const struct lab_worker *worker, uint32_t operation)
 {
     const struct lab_operation *p = operation_of(worker, operation);
     const struct lab_collective *collective = worker->collectives[operation];
     bool checked = collective != NULL && collective->data != NULL &&
-                   worker->program->graph->kind[p->task] == WEFT_TASK_ALLREDUCE;
+                   weft_task_is_collective(worker->program->graph, p->task);
     return checked ? (size_t)(worker->program->graph->size_bytes[p->task] / sizeof(float)) : 0;
 }
 
+// In a gather a member gives its own chunk of each ring, and has noise elsewhere.
+static void fill_gather(struct lab_worker *worker, uint32_t operation)
+{
+    const struct lab_operation *p = operation_of(worker, operation);
+    const struct lab_collective *collective = worker->collectives[operation];
+    uint32_t k = weft_task_member_count(worker->program->graph, p->task);
+    size_t count = checked_elements(worker, operation);
+    for (size_t e = 0; e < count; e++) {
+        collective->data[e] = -1;
+    }
+    for (uint32_t r = 0; r < collective->ring_count; r++) {
+        const struct lab_ring_state *ring = &collective->rings[r];
+        for (size_t e = chunk_first(ring, ring->place, k);
+             e < chunk_first(ring, ring->place + 1, k) && e < count; e++) {
+            collective->data[e] = (float)lab_value(LAB_WHOLE, LAB_FLOAT32, ring->place, e);
+        }
+    }
+}
+
+// Elements are numbered as in the whole; whose they are in a gather follows from the ring.
 void lab_collectives_fill(struct lab_worker *worker)
 {
     for (uint32_t i = 0; i < worker->own.count; i++) {
-        const struct lab_operation *p = operation_of(worker, worker->own.list[i]);
-        for (size_t e = 0; e < checked_elements(worker, worker->own.list[i]); e++) {
-            worker->collectives[worker->own.list[i]]->data[e] =
+        uint32_t operation = worker->own.list[i];
+        const struct lab_operation *p = operation_of(worker, operation);
+        size_t count = checked_elements(worker, operation);
+        for (size_t e = 0; e < count; e++) {
+            worker->collectives[operation]->data[e] =
                 (float)lab_value(LAB_WHOLE, LAB_FLOAT32, p->position, e);
         }
+        if (count > 0 && worker->program->graph->kind[p->task] == WEFT_TASK_ALL_GATHER) {
+            fill_gather(worker, operation);
+        }
     }
+}
+
+// Elements [first, end) against sums over all members, or (member) one member's value.
+static bool check_range(struct lab_worker *worker, uint32_t operation, size_t first, size_t end,
+                        uint32_t member)
+{
+    const struct lab_operation *p = operation_of(worker, operation);
+    uint32_t k = weft_task_member_count(worker->program->graph, p->task);
+    size_t count = checked_elements(worker, operation);
+    for (size_t e = first; e < end && e < count; e++) {
+        double sum = 0;
+        for (uint32_t m = 0; m < k; m++) {
+            sum += member == WEFT_NONE || member == m
+                       ? lab_value(LAB_WHOLE, LAB_FLOAT32, m, e)
+                       : 0;
+        }
+        double found = (double)worker->collectives[operation]->data[e];
+        if (!(found >= sum && found <= sum)) {
+            return weft_fail(worker->error, WEFT_INFEASIBLE,
+                             "rank %u: task %u: element %zu is %.9g, but the sum is %.9g",
+                             worker->self->rank, p->task, e, found, sum);
+        }
+    }
+    return true;
+}
+
+// A gather: each chunk is its member's. A reduce-scatter: this member has the sum of one chunk.
+static bool check_chunks(struct lab_worker *worker, uint32_t operation, uint64_t *checked_count)
+{
+    const struct lab_operation *p = operation_of(worker, operation);
+    const struct lab_collective *collective = worker->collectives[operation];
+    const struct weft_taskgraph *graph = worker->program->graph;
+    uint32_t k = weft_task_member_count(graph, p->task);
+    bool gathers = graph->kind[p->task] == WEFT_TASK_ALL_GATHER;
+    for (uint32_t r = 0; r < collective->ring_count; r++) {
+        const struct lab_ring_state *ring = &collective->rings[r];
+        for (uint32_t c = 0; c < k; c++) {
+            size_t first = chunk_first(ring, c, k);
+            size_t end = chunk_first(ring, c + 1, k);
+            if (!gathers && c != (ring->place + 1) % k) {
+                continue;
+            }
+            if (!check_range(worker, operation, first, end, gathers ? c : WEFT_NONE)) {
+                return false;
+            }
+            *checked_count += end - first;
+        }
+    }
+    return true;
 }
 
 bool lab_collectives_check(struct lab_worker *worker, uint64_t *checked_count)
 {
     for (uint32_t i = 0; i < worker->own.count; i++) {
-        const struct lab_operation *p = operation_of(worker, worker->own.list[i]);
-        size_t count = checked_elements(worker, worker->own.list[i]);
-        uint32_t k = count > 0 ? weft_task_member_count(worker->program->graph, p->task) : 0;
-        for (size_t e = 0; e < count; e++) {
-            double sum = 0;
-            for (uint32_t m = 0; m < k; m++) {
-                sum += lab_value(LAB_WHOLE, LAB_FLOAT32, m, e);
+        uint32_t operation = worker->own.list[i];
+        const struct lab_operation *p = operation_of(worker, operation);
+        size_t count = checked_elements(worker, operation);
+        if (count == 0) {
+            continue;
+        }
+        if (worker->program->graph->kind[p->task] != WEFT_TASK_ALLREDUCE) {
+            if (!check_chunks(worker, operation, checked_count)) {
+                return false;
             }
-            double found = (double)worker->collectives[worker->own.list[i]]->data[e];
-            if (!(found >= sum && found <= sum)) {
-                return weft_fail(worker->error, WEFT_INFEASIBLE,
-                                 "rank %u: task %u: element %zu is %.9g, but the sum is %.9g",
-                                 worker->self->rank, p->task, e, found, sum);
-            }
+            continue;
+        }
+        if (!check_range(worker, operation, 0, count, WEFT_NONE)) {
+            return false;
         }
         *checked_count += count;
     }
@@ -309,6 +384,7 @@ static void arrive(struct lab_worker *worker, uint32_t operation, uint64_t now_n
 void lab_message_end(struct lab_worker *worker, const struct lab_frame *frame, uint64_t now_ns)
 {
     const struct lab_operation *p = operation_of(worker, frame->operation);
+    worker->received_bytes += frame->bytes;
     if (frame->ring == SIGNAL_RING) {
         arrive(worker, frame->operation, now_ns);
     } else if (p->kind == LAB_OPERATION_RECEIVE) {
@@ -334,8 +410,15 @@ static void send_chunks(struct lab_worker *worker, uint32_t operation)
     }
 }
 
-// Begins an operation that no longer waits for anything. A receive has nothing to begin.
 void lab_operation_ready(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
+{
+    if (worker->shim == NULL || !lab_shim_holds(worker->shim, operation)) {
+        lab_operation_begin(worker, operation, now_ns);
+    }
+}
+
+// Begins an operation that no longer waits for anything. A receive has nothing to begin.
+void lab_operation_begin(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
     const struct lab_operation *p = operation_of(worker, operation);
     switch ((enum lab_operation_kind)p->kind) {
@@ -390,6 +473,9 @@ void lab_operation_finish(struct lab_worker *worker, uint32_t operation, uint64_
     }
     WEFT_ASSERT(worker->own.left > 0);
     worker->own.left--;
+    if (worker->shim != NULL) {
+        lab_shim_ended(worker->shim, operation);
+    }
     for (uint32_t i = 0; i < p->signal_count; i++) {
         const struct lab_signal *signal = &worker->program->signals[p->signal_first + i];
         const struct lab_frame frame = {.operation = signal->operation, .ring = SIGNAL_RING};

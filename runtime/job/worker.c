@@ -27,6 +27,7 @@
 static const uint64_t wait_most_ns = 50000000;
 static const uint64_t check_every_ns = 20000000;
 static const uint64_t watcher_index = UINT64_MAX - 1; // among what epoll tells
+static const uint64_t shim_index = UINT64_MAX - 2;
 enum { EVENTS_MAX = 64 };
 
 // ---- times ----
@@ -120,6 +121,7 @@ static void open_operations(struct lab_worker *worker)
 // Safe for what has been opened so far, when opening fails.
 static void close_worker(struct lab_worker *worker)
 {
+    lab_shim_close(worker->shim);
     lab_collectives_close(worker);
     for (uint32_t i = 0; i < worker->out_count; i++) {
         free(worker->outs[i].items);
@@ -278,6 +280,7 @@ static void begin(struct lab_worker *worker)
     const struct lab_program *program = worker->program;
     worker->own.left = worker->own.count;
     worker->sent_bytes = 0;
+    worker->received_bytes = 0;
     for (uint32_t i = 0; i < worker->own.count; i++) {
         uint32_t operation = worker->own.list[i];
         struct lab_collective *collective = worker->collectives[operation];
@@ -345,13 +348,14 @@ static bool progress(struct lab_worker *worker, bool *moved)
             return false;
         }
     }
-    return true;
+    return worker->shim == NULL || lab_shim_advance(worker->shim, lab_now_ns(), moved);
 }
 
 // All operations have ended, and all messages are with TCP.
 static bool has_ended(const struct lab_worker *worker)
 {
-    bool ended = worker->own.left == 0;
+    bool ended =
+        worker->own.left == 0 && (worker->shim == NULL || lab_shim_has_settled(worker->shim));
     for (uint32_t i = 0; i < worker->out_count && ended; i++) {
         ended = worker->outs[i].begin == worker->outs[i].end;
     }
@@ -380,6 +384,8 @@ static bool wait_events(struct lab_worker *worker, uint64_t due_ns)
             if (!check_carrier(worker)) {
                 return false;
             }
+        } else if (index == shim_index) {
+            continue; // it is read with the next look
         } else if (index % 2 == 0) {
             worker->outs[index / 2].writable = true;
         } else {
@@ -408,6 +414,10 @@ static bool run_iteration(struct lab_worker *worker)
             continue;
         }
         uint64_t now_ns = lab_now_ns();
+        if (worker->shim != NULL) {
+            uint64_t look_ns = lab_shim_due_ns(worker->shim, now_ns);
+            due_ns = look_ns < due_ns ? look_ns : due_ns;
+        }
         if (now_ns - checked_ns > check_every_ns) {
             checked_ns = now_ns;
             // Compute may take long, so being there is enough to be alive.
@@ -427,8 +437,12 @@ static bool do_iteration(struct lab_worker *worker, const struct lab_work_order 
 {
     struct lab_work_report report = {.checked_count = 0};
     struct lab_work_order again;
-    bool check = worker->work->options.check && order->iteration == 0;
+    const struct lab_work_options *options = &worker->work->options;
+    bool check = options->check_all || (options->check && order->iteration == 0);
     begin(worker);
+    if (worker->shim != NULL) {
+        lab_shim_begin(worker->shim, order->iteration);
+    }
     if (check) {
         lab_collectives_fill(worker);
     }
@@ -439,6 +453,8 @@ static bool do_iteration(struct lab_worker *worker, const struct lab_work_order 
         return false;
     }
     report.sent_bytes = worker->sent_bytes;
+    report.received_bytes = worker->received_bytes;
+    report.silent_count = worker->shim != NULL ? lab_shim_silent_count(worker->shim) : 0;
     lab_connections_counts(&report.tcp, &worker->connections, worker->self->rank);
     return lab_peer_send(worker->self, LAB_MESSAGE_RESULT, &report, sizeof report, worker->error);
 }
@@ -489,6 +505,11 @@ static bool live(struct lab_worker *worker, bool *changes)
         return false;
     }
     open_operations(worker);
+    if (work->options.rail != NULL &&
+        (!lab_shim_open(&worker->shim, worker, work->options.rail) ||
+         !watch(worker, lab_shim_socket(worker->shim), shim_index, EPOLLIN))) {
+        return false;
+    }
     for (;;) {
         struct lab_work_order order;
         if (!wait_hub(worker)) {

@@ -20,11 +20,15 @@ struct lab_times {
     _Atomic uint64_t *end_ns;
 };
 
+struct lab_rail_part;
+
 struct lab_work_options {
     struct lab_connection_options connections;
     const char *const *netns;  // by server; NULL = the caller's own
     const uint32_t *addresses; // by server; NULL = 127.0.0.1
-    bool check;                // sums of the first iteration's AllReduces
+    bool check;                // sums of the first iteration's collectives
+    bool check_all;            // and of all others'
+    const struct lab_rail_part *rail; // operations go over the circuits of a rail; NULL = none
     uint32_t stall_ms;  // bytes that a peer does not take for so long are a failure; 0 = never
     bool watch_carrier; // a port of the server that loses its carrier is a failure, too
     const uint64_t *dark_interfaces; // by server: bits of those that are dark already; NULL = none
@@ -49,6 +53,8 @@ struct lab_work_report {
     struct lab_tcp_counts tcp; // since the connections were made
     uint64_t checked_count;    // elements whose sums were held against direct ones
     uint64_t sent_bytes;       // in this iteration
+    uint64_t received_bytes;   // likewise, all of messages that have ended
+    uint32_t silent_count;     // of a rail: orders of the controller that did not come
 };
 
 // Shared memory for times of so many tasks; ends with the process. UNSUPPORTED.

@@ -7,6 +7,7 @@
 //   worker ──► operations ──► outgoing
 
 #include "runtime/collective/sums.h"
+#include "shim.h"
 #include "worker.h"
 
 // Bytes of one read: a few of the largest segments that GRO joins (64 KiB). Not measured.
@@ -114,12 +115,16 @@ struct lab_worker {
         uint32_t left; // that have not ended in this iteration
     } own;             // this server's operations
     uint64_t sent_bytes;
+    uint64_t received_bytes;
+    struct lab_shim *shim; // NULL = operations ask nobody
     struct weft_error *error;
 };
 
 // ---- operations.c ----
 
 void lab_operation_ready(struct lab_worker *worker, uint32_t operation, uint64_t now_ns);
+// The same for one that the shim held up till now.
+void lab_operation_begin(struct lab_worker *worker, uint32_t operation, uint64_t now_ns);
 void lab_operation_finish(struct lab_worker *worker, uint32_t operation, uint64_t now_ns);
 // A timer has run out.
 void lab_operation_timer(struct lab_worker *worker, uint32_t operation, uint64_t due_ns,

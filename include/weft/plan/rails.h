@@ -116,6 +116,17 @@ struct weft_rail_span {
     uint32_t server;
     const char *phase; // "dp", ...
     uint64_t from_ps, to_ps;
+// One operation as its ports see it, and a circuit that it asks for.
+struct weft_rail_step {
+    uint32_t task;
+    const char *phase; // "dp", "pp", "ep"
+    uint32_t circuit_first, circuit_count;
+    uint64_t start_ps, end_ps; // in the steady state
+};
+struct weft_rail_circuit {
+    uint32_t from, to; // nodes
+    uint32_t plane;
+    bool beside; // asked for with the others and not used by this operation
 };
 
 struct weft_rail_result {
@@ -134,6 +145,9 @@ struct weft_rail_result {
     struct weft_circuit_schedule schedule; // of one rail
     uint32_t span_count;                   // of the first servers, as many as a picture shows
     const struct weft_rail_span *spans;
+    uint32_t step_count;
+    const struct weft_rail_step *steps; // in the order in which they have their ports
+    const struct weft_rail_circuit *circuits;
 };
 
 // Compiles a task graph to phases of the ports of a rail and replays it. Transfers that end in one

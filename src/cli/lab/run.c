@@ -6,6 +6,7 @@
 #include "run.h"
 #include "lab.h"
 #include "request/json/json.h"
+#include "weft/plan/rails.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,6 +33,8 @@ enum {
     KEY_AT,
     KEY_DARK,
     KEY_ROOTLESS,
+    KEY_MODE,
+    KEY_OCS_FAULT,
 };
 
 #define ITERATIONS_MAX 10000u
@@ -74,6 +77,16 @@ static const struct argp_option options[] = {
      0},
     {"at", KEY_AT, "I", 0, "first iteration by the plan of --change (the middle)", 0},
     {"dark", KEY_DARK, "T", 0, "time for which circuits that change are dark (10ms)", 0},
+    {"dark-time", KEY_DARK, "T", OPTION_ALIAS, NULL, 0},
+    {"mode", KEY_MODE, "MODE", 0,
+     "of a job on rails: circuits are asked for when an operation is ready (demand), or when the "
+     "phase before has ended (provision, the default)",
+     0},
+    {"ocs-fault", KEY_OCS_FAULT, "FAULT@T", 0,
+     "of a job on rails: from T after the first measured iteration's begin on the switch is "
+     "stuck[:PORT], stale[:PORT], slow[:TIME], mute[:N] or dark; phases that it fails go over the "
+     "management network",
+     0},
     LAB_ROOTLESS_OPTION(KEY_ROOTLESS),
     LAB_NAME_OPTION,
     {0},
@@ -83,11 +96,14 @@ static const char doc[] =
     "Plays a plan's job on this machine: a process a server computes (sleeps) and sends over TCP "
     "along the planned rings and routes. Tells each phase's time as predicted by the flow and the "
     "packet engine and as measured. Raises a lab of its own and takes it away, unless that of "
-    "--name stands with this plan. It needs root, or --rootless.\v"
+    "--name stands with this plan. A job on rails (examples/rails) runs over one optical switch, "
+    "which is re-wired between its phases. It needs root, or --rootless.\v"
     "Examples:\n"
     "  $ weft lab run plan.json --iterations 10\n"
     "  $ weft lab run plan.json --fabrics plan,switch,ring --report lab.html\n"
-    "  $ weft lab run plan.json --rootless\n";
+    "  $ weft lab run plan.json --rootless\n"
+    "  $ weft lab run examples/rails/lab-8.yaml --dark-time 10ms --mode demand\n"
+    "  $ weft lab run examples/rails/lab-8.yaml --ocs-fault dark@2s\n";
 
 static error_t parse_time(struct lab_run *run, double *seconds, const char *option,
                           const char *text)
@@ -195,6 +211,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return run->faults.detect_stall || strcmp(argument, "carrier") == 0
                    ? 0
                    : cli_usage(cli, "--detect: '%.40s' is neither carrier nor stall", argument);
+    case KEY_MODE: {
+        static const char *const modes[] = {"demand", "provision"};
+        run->rails.given = true;
+        return cli_choose(cli, &run->rails.mode, "mode", argument, modes, 2);
+    }
+    case KEY_OCS_FAULT:
+        run->rails.given = true;
+        run->rails.fault = argument;
+        return 0;
     case LAB_NAME:
         run->name_given = true;
         return lab_take_name(cli, &run->name, argument);
@@ -328,7 +353,7 @@ int lab_run(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft lab run",
-        .arguments = "PLAN.json",
+        .arguments = "PLAN.json|JOB.yaml",
         .doc = doc,
         .options = options,
         .parser = parse,
@@ -345,6 +370,7 @@ int lab_run(int argc, char **argv)
         .change = {.dark_ps = WEFT_PS_PER_S / 100},
         .congestion = "cubic",
         .name = WEFT_LAB_DEFAULT,
+        .rails.mode = WEFT_RAIL_PROVISION,
     };
     bool fine = cli_parse(&cli, &verb, argc, argv, &run) && lab_run_check_faults(&run) &&
                 lab_run_check_change(&run);
@@ -355,6 +381,15 @@ int lab_run(int argc, char **argv)
     fine = fine && (!run.rootless || lab_go_rootless(&cli, &outside));
     if (outside) {
         return lab_end_outside(&cli);
+    }
+    bool rails = false;
+    fine = fine && lab_run_is_rails(&rails, &run);
+    if (fine && rails) {
+        return cli_finish(&cli, lab_run_rails(&run));
+    }
+    if (fine && run.rails.given) {
+        fine = cli_usage(&cli, "--mode and --ocs-fault are for jobs on rails; %s is a plan",
+                         run.plan_path) == 0;
     }
     fine = fine && (lab_run_all(&run) || lab_hint_rootless(&cli, run.rootless));
     if (fine && cli.json) {

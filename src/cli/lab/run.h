@@ -76,6 +76,11 @@ struct lab_run {
     struct lab_run_limits limits;
     struct lab_run_faults faults;
     struct lab_run_change change;
+    struct {
+        uint32_t mode;     // enum weft_rail_mode
+        const char *fault; // of --ocs-fault; NULL = none
+        bool given;        // one of these options
+    } rails;
     struct weft_report_origin origin; // of the page
 
     struct weft_plan plan;
@@ -92,6 +97,13 @@ bool lab_run_all(struct lab_run *run) WEFT_MUST_USE;
 // The phase that is the whole iteration, under another name.
 struct weft_report_phase lab_run_whole(const struct lab_experiment *experiment, const char *name);
 json_t *lab_run_phases_json(const struct lab_experiment *experiment);
+
+// ---- run_rails.c ----
+
+// Whether the file is a job on rails instead of a plan.
+bool lab_run_is_rails(bool *rails, struct lab_run *run) WEFT_MUST_USE;
+// Runs it and prints what came of it.
+bool lab_run_rails(struct lab_run *run) WEFT_MUST_USE;
 
 // ---- run_change.c ----
 

@@ -242,6 +242,48 @@ static void list_circuits(struct weft_rail_result *result, struct recorder *reco
     };
 }
 
+// ---- operations ----
+
+// All operations with their circuits, for those who carry them out.
+static void list_steps(struct weft_rail_result *result, const struct recorder *recorder,
+                       struct weft_arena *arena)
+{
+    const struct rail_program *program = recorder->program;
+    struct weft_rail_step *steps = WEFT_NEW(arena, struct weft_rail_step, program->op_count + 1);
+    size_t room = 0;
+    for (uint32_t o = 0; o < program->op_count; o++) {
+        uint32_t list = rail_way_of(&program->ops[o], recorder->decisions[o])->list;
+        room += program->list_first[list + 1] - program->list_first[list];
+    }
+    struct weft_rail_circuit *circuits = WEFT_NEW(arena, struct weft_rail_circuit, room + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < program->graph->task_count; i++) {
+        uint32_t task = program->order[i];
+        uint32_t op = program->op_of[task];
+        if (op == WEFT_NONE) {
+            continue;
+        }
+        const struct rail_way *way = rail_way_of(&program->ops[op], recorder->decisions[op]);
+        struct weft_rail_step *step = &steps[result->step_count++];
+        *step = (struct weft_rail_step){
+            .task = task,
+            .phase = rail_label_names[program->ops[op].label],
+            .circuit_first = count,
+            .start_ps = recorder->times->start_ps[task],
+            .end_ps = recorder->times->end_ps[task],
+        };
+        for (uint32_t a = program->list_first[way->list]; a < program->list_first[way->list + 1];
+             a++) {
+            const struct rail_arc *arc = &program->arcs[a];
+            circuits[count++] =
+                (struct weft_rail_circuit){arc->from, arc->to, arc->plane, arc->beside == 1};
+        }
+        step->circuit_count = count - step->circuit_first;
+    }
+    result->steps = steps;
+    result->circuits = circuits;
+}
+
 void rail_record(struct weft_rail_result *result, const struct rail_program *program,
                  const struct rail_times *times, const uint8_t *decisions,
                  const struct weft_environment *environment)
@@ -270,4 +312,5 @@ void rail_record(struct weft_rail_result *result, const struct rail_program *pro
                              ? 0
                              : recorder.dark_ps / ((double)moved * (double)times->iteration_ps);
     list_circuits(result, &recorder, environment->arena, scratch);
+    list_steps(result, &recorder, environment->arena);
 }
