@@ -214,9 +214,11 @@ static void lose_controller(struct lab_shim *shim)
     }
 }
 
-static void say(struct lab_shim *shim, enum lab_rail_kind kind, uint64_t generation)
+static void say(struct lab_shim *shim, enum lab_rail_kind kind, uint64_t generation,
+                uint64_t after_ns)
 {
-    const struct lab_rail_message message = {LAB_RAIL_MAGIC, (uint16_t)kind, 0, generation};
+    const struct lab_rail_message message = {LAB_RAIL_MAGIC, (uint16_t)kind, 0, generation,
+                                             after_ns};
     if (shim->socket >= 0 && send(shim->socket, &message, sizeof message,
                                   MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof message) {
         lose_controller(shim);
@@ -296,7 +298,7 @@ static bool wait_order(struct lab_shim *shim, uint32_t ahead, uint32_t t, uint64
     if (!state->announced) {
         state->announced = true;
         state->announced_ns = now_ns;
-        say(shim, LAB_RAIL_ANNOUNCE, generation_of(shim, ahead, turn->phase));
+        say(shim, LAB_RAIL_ANNOUNCE, generation_of(shim, ahead, turn->phase), 0);
         *moved = true;
     }
     bool silent = shim->socket < 0 ||
@@ -366,7 +368,8 @@ static bool check_motion(struct lab_shim *shim, uint64_t now_ns)
         const struct lab_turn *before = &shim->turns->turns[i - 1];
         phase = before->send_to == turn->send_to ? before->phase : WEFT_NONE;
     }
-    say(shim, LAB_RAIL_STALL, generation_of(shim, 0, phase == WEFT_NONE ? 0 : phase));
+    say(shim, LAB_RAIL_STALL, generation_of(shim, 0, phase == WEFT_NONE ? 0 : phase),
+        now_ns - shim->motion.since_ns);
     return set_way(shim, turn->send_to, false);
 }
 

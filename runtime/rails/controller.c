@@ -3,6 +3,7 @@
 
 #include "controller.h"
 #include "message.h"
+#include "runtime/ocs/light.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -64,12 +65,35 @@ struct controller {
     struct weft_error *error;
 };
 
+// Whether all circuits have light, also those that were said to be there before: the change looks
+// at what it changed.
+static bool is_lit(struct turner *turner)
+{
+    struct weft_arena scratch = turner->scratch;
+    uint32_t n = turner->ocs.port_count;
+    struct weft_ocs_port *ports = WEFT_NEW(&scratch, struct weft_ocs_port, n);
+    struct weft_ocs_sight *sights = WEFT_NEW(&scratch, struct weft_ocs_sight, n);
+    if (!weft_ocs_statistics(ports, &turner->ocs, &turner->error)) {
+        return false;
+    }
+    weft_ocs_see(sights, turner->wanted, ports, n);
+    for (uint32_t o = 0; o < n; o++) {
+        if (weft_ocs_is_wrong(sights[o].light)) {
+            char words[LAB_NOTICE_TEXT];
+            weft_ocs_tell_light(words, sizeof words, o, &sights[o], ports);
+            return weft_fail(&turner->error, WEFT_IO, "%s", words);
+        }
+    }
+    return true;
+}
+
 // One change; the arena is the thread's alone.
 static void turn(struct turner *turner)
 {
     struct weft_ocs_change change;
     turner->fine = weft_ocs_apply(&change, &turner->ocs, turner->wanted, turner->scratch,
-                                  &turner->error);
+                                  &turner->error) &&
+                   is_lit(turner);
     struct weft_error ignored;
     if (!weft_ocs_read(turner->outputs, &turner->ocs, &ignored)) {
         memcpy(turner->outputs, turner->wanted, turner->ocs.port_count * sizeof *turner->outputs);
@@ -144,7 +168,7 @@ static void send_order(void *context, const struct lab_order *order)
 {
     struct controller *controller = context;
     const struct lab_rail_message message = {LAB_RAIL_MAGIC, LAB_RAIL_ORDER,
-                                             (uint16_t)order->verdict, order->generation};
+                                             (uint16_t)order->verdict, order->generation, 0};
     int socket = controller->seats[order->rank].socket;
     if (socket >= 0 &&
         send(socket, &message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof message) {
@@ -252,7 +276,7 @@ static void hear(struct controller *controller, uint32_t rank,
     if (message->kind == LAB_RAIL_ANNOUNCE) {
         lab_phases_announce(controller->phases, rank, message->generation, now_ns);
     } else if (message->kind == LAB_RAIL_STALL) {
-        lab_phases_stall(controller->phases, rank, message->generation, now_ns);
+        lab_phases_stall(controller->phases, rank, message->generation, message->after_ns, now_ns);
     }
 }
 

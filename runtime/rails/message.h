@@ -17,6 +17,7 @@ struct lab_rail_message {
     uint16_t kind;
     uint16_t verdict; // ORDER: enum lab_verdict
     uint64_t generation;
+    uint64_t after_ns; // STALL: since bytes last moved
 };
 #define LAB_RAIL_MAGIC 0x4c524157u
 

@@ -24,6 +24,7 @@ struct phase {
     enum stage stage;
     uint64_t generation; // that is open
     uint64_t first_ns;   // of the first announcement
+    uint64_t queued_ns;  // of the last one
     uint32_t member_count;
     uint32_t come_count;
     bool *come; // by rank
@@ -155,13 +156,22 @@ static void start(struct lab_phases *self, uint64_t now_ns)
     }
     self->turned = 0;
     for (uint32_t i = 0; i < count; i++) {
-        self->turned += self->wanted[i] != self->outputs[i];
+        self->turned += self->wanted[i] != self->outputs[i] && self->wanted[i] != WEFT_NONE;
     }
     self->turning = true;
     self->overdue = false;
     self->begun_ns = now_ns;
     self->counts.changes += self->turned > 0;
     self->sink->apply(self->sink->context, self->wanted);
+}
+
+static bool any_queued(const struct lab_phases *self)
+{
+    bool any = false;
+    for (uint32_t p = 0; p < self->options->phase_count; p++) {
+        any = any || self->phases[p].stage == QUEUED;
+    }
+    return any;
 }
 
 // Ends all phases that wait for the switch in this stage.
@@ -205,7 +215,9 @@ void lab_phases_applied(struct lab_phases *self, bool fine, const uint32_t *outp
         self->failures = 0;
     }
     end_turning(self, TURNING, fine ? LAB_LIT : LAB_FAILED, now_ns);
-    start(self, now_ns);
+    if (any_queued(self)) {
+        start(self, now_ns); // they have waited already
+    }
 }
 
 // ---- ranks ----
@@ -252,22 +264,22 @@ void lab_phases_announce(struct lab_phases *self, uint32_t rank, uint64_t genera
         close_phase(self, phase, LAB_GONE);
     } else if (phase->come_count == phase->member_count) {
         phase->stage = QUEUED;
+        phase->queued_ns = now_ns;
         if (self->given_up) {
             close_phase(self, phase, LAB_GIVEN_UP);
         } else if (self->overdue) {
             end_turning(self, QUEUED, LAB_BUSY, now_ns);
-        } else if (!self->turning) {
-            start(self, now_ns);
         }
     }
 }
 
-void lab_phases_stall(struct lab_phases *self, uint32_t rank, uint64_t generation, uint64_t now_ns)
+void lab_phases_stall(struct lab_phases *self, uint32_t rank, uint64_t generation,
+                      uint64_t after_ns, uint64_t now_ns)
 {
     if (rank >= self->options->rank_count || self->gone[rank]) {
         return;
     }
-    note(self, &(struct lab_notice){LAB_STALLED, rank, generation, now_ns, 0});
+    note(self, &(struct lab_notice){LAB_STALLED, rank, generation, now_ns, after_ns});
 }
 
 void lab_phases_lose(struct lab_phases *self, uint32_t rank, uint64_t now_ns)
@@ -289,7 +301,8 @@ void lab_phases_lose(struct lab_phases *self, uint32_t rank, uint64_t now_ns)
 
 // ---- time ----
 
-uint64_t lab_phases_tick(struct lab_phases *self, uint64_t now_ns)
+// Closes phases whose members do not come. Returns when the next one is due.
+static uint64_t close_absent(struct lab_phases *self, uint64_t now_ns)
 {
     uint64_t next_ns = UINT64_MAX;
     for (uint32_t p = 0; p < self->options->phase_count; p++) {
@@ -310,10 +323,37 @@ uint64_t lab_phases_tick(struct lab_phases *self, uint64_t now_ns)
                                         now_ns - phase->first_ns});
         close_phase(self, phase, LAB_ABSENT);
     }
+    return next_ns;
+}
+
+// Begins a change when the first phase of the queue has waited for others. Returns when that is.
+static uint64_t start_queued(struct lab_phases *self, uint64_t now_ns)
+{
+    uint64_t begin_ns = UINT64_MAX;
+    for (uint32_t p = 0; p < self->options->phase_count; p++) {
+        const struct phase *phase = &self->phases[p];
+        uint64_t own_ns = phase->queued_ns + self->options->gather_ns;
+        begin_ns = phase->stage == QUEUED && own_ns < begin_ns ? own_ns : begin_ns;
+    }
+    if (begin_ns <= now_ns) {
+        start(self, now_ns);
+        return UINT64_MAX;
+    }
+    return begin_ns;
+}
+
+uint64_t lab_phases_tick(struct lab_phases *self, uint64_t now_ns)
+{
+    uint64_t next_ns = close_absent(self, now_ns);
+    uint64_t other_ns = UINT64_MAX;
+    if (!self->turning) {
+        other_ns = start_queued(self, now_ns);
+        next_ns = other_ns < next_ns ? other_ns : next_ns;
+    }
     if (self->turning && !self->overdue) {
-        uint64_t end_ns = self->begun_ns + self->options->late_ns;
-        if (end_ns > now_ns) {
-            return end_ns < next_ns ? end_ns : next_ns;
+        other_ns = self->begun_ns + self->options->late_ns;
+        if (other_ns > now_ns) {
+            return other_ns < next_ns ? other_ns : next_ns;
         }
         self->overdue = true;
         count_failure(self);

@@ -44,10 +44,11 @@ struct lab_phases_options {
     uint32_t rank_count;
     uint32_t phase_count; // of an iteration
     const struct lab_phase_plan *phases;
-    const uint32_t *outputs;   // by input, at the begin; WEFT_NONE = dark
-    uint64_t absent_ns;        // from the first announcement of a generation to the last
-    uint64_t late_ns;          // of a change
-    uint32_t failures_max;     // one after the other, then the switch is given up
+    const uint32_t *outputs; // by input, at the begin; WEFT_NONE = dark
+    uint64_t absent_ns; // from the first announcement of a generation to the last
+    uint64_t late_ns;   // of a change
+    uint64_t gather_ns; // a change waits so long for phases that become complete together
+    uint32_t failures_max; // one after the other, then the switch is given up
 };
 
 // An order to a rank.
@@ -81,19 +82,19 @@ void lab_phases_announce(struct lab_phases *self, uint32_t rank, uint64_t genera
                          uint64_t now_ns);
 // A rank waited in vain for bytes to move in a generation that was lit; it uses the management
 // network already.
-void lab_phases_stall(struct lab_phases *self, uint32_t rank, uint64_t generation, uint64_t now_ns);
+void lab_phases_stall(struct lab_phases *self, uint32_t rank, uint64_t generation,
+                      uint64_t after_ns, uint64_t now_ns);
 void lab_phases_lose(struct lab_phases *self, uint32_t rank, uint64_t now_ns);
 // The switch has answered; outputs: what it has now, as far as is known.
 void lab_phases_applied(struct lab_phases *self, bool fine, const uint32_t *outputs,
                         uint64_t now_ns);
 // What is overdue. Returns when to ask again at the latest; UINT64_MAX = nothing is due.
 uint64_t lab_phases_tick(struct lab_phases *self, uint64_t now_ns);
-// Changes that the switch made, and seconds of them times the ports that they turned.
 struct lab_phases_counts {
-    uint64_t changes;
-    uint64_t lit;      // generations over circuits
-    uint64_t fallen;   // generations over the management network
-    uint64_t port_ns;  // in which ports waited for the switch
+    uint64_t changes; // of the switch
+    uint64_t lit;     // generations over circuits
+    uint64_t fallen;  // generations over the management network
+    uint64_t port_ns; // from the order of a change to its answer, times the ports that it joined
 };
 struct lab_phases_counts lab_phases_counts(const struct lab_phases *self);
 

@@ -19,6 +19,9 @@
 // Failures one after the other, after which the switch is not asked any more.
 #define FAILURES_MAX 3u
 
+// A change waits this part of its dark time for others that are asked for together.
+#define GATHER_PART 20u
+
 struct running {
     const struct lab_rail *rail;
     const struct weft_lab *lab;
@@ -41,6 +44,7 @@ static struct lab_phases_options phases_of(const struct lab_rail *rail)
         .outputs = rail->schedule.outputs,
         .absent_ns = 2 * iteration_ns + 1000000000,
         .late_ns = rail->options->dark_ps / 1000 + LATE_MS * 1000000ull,
+        .gather_ns = rail->options->dark_ps / 1000 / GATHER_PART,
         .failures_max = FAILURES_MAX,
     };
 }
@@ -268,8 +272,15 @@ bool lab_rail_run(struct lab_rail_result *result, const struct lab_rail *rail,
     if (!fine) {
         return false;
     }
+    uint64_t fault_ns = atomic_load(&self->control.log->fault_ns);
     made.notice_count = atomic_load(&self->control.log->notice_count);
     made.notices = self->control.log->notices;
+    made.fault_noticed_s = -1;
+    for (uint32_t i = 0; i < made.notice_count && fault_ns > 0 && made.fault_noticed_s < 0; i++) {
+        if (made.notices[i].notice.at_ns >= fault_ns) {
+            made.fault_noticed_s = 1e-9 * (double)(made.notices[i].notice.at_ns - fault_ns);
+        }
+    }
     summarize(&made, arena);
     *result = made;
     return true;

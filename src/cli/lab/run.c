@@ -372,8 +372,9 @@ int lab_run(int argc, char **argv)
         .name = WEFT_LAB_DEFAULT,
         .rails.mode = WEFT_RAIL_PROVISION,
     };
-    bool fine = cli_parse(&cli, &verb, argc, argv, &run) && lab_run_check_faults(&run) &&
-                lab_run_check_change(&run);
+    bool fine = cli_parse(&cli, &verb, argc, argv, &run);
+    bool rails = fine && lab_run_is_rails(&run);
+    fine = fine && (rails || (lab_run_check_faults(&run) && lab_run_check_change(&run)));
     if (run.port.buffer_bytes == 0) {
         run.port.buffer_bytes = BUFFER_PACKETS * (run.port.mtu_bytes + 14);
     }
@@ -382,8 +383,6 @@ int lab_run(int argc, char **argv)
     if (outside) {
         return lab_end_outside(&cli);
     }
-    bool rails = false;
-    fine = fine && lab_run_is_rails(&rails, &run);
     if (fine && rails) {
         return cli_finish(&cli, lab_run_rails(&run));
     }

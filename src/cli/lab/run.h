@@ -100,8 +100,8 @@ json_t *lab_run_phases_json(const struct lab_experiment *experiment);
 
 // ---- run_rails.c ----
 
-// Whether the file is a job on rails instead of a plan.
-bool lab_run_is_rails(bool *rails, struct lab_run *run) WEFT_MUST_USE;
+// Whether the file is a job on rails instead of a plan; what cannot be read is taken for a plan.
+bool lab_run_is_rails(const struct lab_run *run);
 // Runs it and prints what came of it.
 bool lab_run_rails(struct lab_run *run) WEFT_MUST_USE;
 

@@ -13,6 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+// What weft optics rails --json begins with.
+#define SCHEMA "\"weft.optics-rails/1\""
+#define HEAD_BYTES ((size_t)200)
+#define NOTICES_SHOWN 8u
+
 struct rails_run {
     struct lab_run *run;
     struct weft_rail_job job;
@@ -24,27 +29,24 @@ struct rails_run {
 // ---- the file ----
 
 // Plans are JSON objects; described jobs are YAML, or what weft optics rails --json wrote of one.
-bool lab_run_is_rails(bool *rails, struct lab_run *run)
+bool lab_run_is_rails(const struct lab_run *run)
 {
-    struct cli *cli = run->cli;
-    struct weft_arena scratch = cli->scratch;
+    struct weft_arena scratch = run->cli->scratch;
+    struct weft_error ignored;
     const char *data = NULL;
     size_t length = 0;
-    *rails = false;
-    if (strcmp(run->plan_path, "-") == 0) {
-        return true; // it can be read once
-    }
-    if (!weft_file_load(&data, &length, run->plan_path, (size_t)1 << 31, &scratch, &cli->error)) {
+    // What comes by stdin can be read once.
+    if (run->plan_path == NULL || strcmp(run->plan_path, "-") == 0 ||
+        !weft_file_load(&data, &length, run->plan_path, WEFT_FILE_TRACE_BYTES, &scratch,
+                        &ignored)) {
         return false;
     }
     size_t at = 0;
     while (at < length && isspace((unsigned char)data[at])) {
         at++;
     }
-    *rails = at == length || data[at] != '{' ||
-             memmem(data, length < 200 ? length : 200, "weft.optics-rails/1",
-                    strlen("weft.optics-rails/1")) != NULL;
-    return true;
+    return at == length || data[at] != '{' ||
+           memmem(data, length < HEAD_BYTES ? length : HEAD_BYTES, SCHEMA, strlen(SCHEMA)) != NULL;
 }
 
 // The options that a rail has no use for.
@@ -171,6 +173,9 @@ static void print_json(const struct rails_run *self)
     weft_set_count(object, "received_bytes", result->received_bytes);
     weft_set_count(object, "checked_elements", result->checked_count);
     weft_set_count(object, "retransmits", result->retransmits);
+    if (self->options.lies && result->fault_noticed_s >= 0) {
+        weft_set_real(object, "fault_noticed_s", result->fault_noticed_s);
+    }
     json_t *notices = weft_set_list(object, "notices");
     for (uint32_t i = 0; i < result->notice_count; i++) {
         json_array_append_new(notices, notice_json(self, i));
@@ -183,13 +188,21 @@ static void print_notices(const struct rails_run *self)
     const struct lab_rail_result *result = &self->result;
     struct cli *cli = self->run->cli;
     uint32_t phases = self->rail.schedule.phase_count;
+    if (self->options.lies && result->fault_noticed_s >= 0) {
+        cli_say(cli, "the fault was noticed %.1f ms after it began\n",
+                1e3 * result->fault_noticed_s);
+    }
     for (uint32_t i = 0; i < result->notice_count; i++) {
+        if (i == NOTICES_SHOWN && cli->form != CLI_CSV) {
+            cli_say(cli, "and %u more; --json lists all\n", result->notice_count - i);
+            return;
+        }
         const struct lab_told_notice *told = &result->notices[i];
         char who[32] = "the switch";
         if (told->notice.rank != WEFT_NONE) {
             snprintf(who, sizeof who, "server %u", told->notice.rank);
         }
-        cli_say(cli, "iteration %u, %s (generation %llu): %s, %s; noticed after %.1f ms, cost %.1f "
+        cli_say(cli, "iteration %u, to %s (generation %llu): %s, %s; noticed after %.1f ms, cost %.1f "
                      "ms%s%s\n",
                 told->iteration,
                 phases > 0 ? self->rail.schedule.phases[told->notice.generation % phases].name : "",
