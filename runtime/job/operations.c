@@ -222,8 +222,8 @@ void lab_collectives_close(struct lab_worker *worker)
     free(worker->collectives);
 }
 
-// What a collective's data are held against: those of all-reduces everywhere, of the others chunk by
-// chunk as they are defined. 0: it has no data.
+// What a collective's data are held against: those of all-reduces everywhere, of the others chunk
+// by chunk as they are defined. 0: it has no data.
 static size_t checked_elements(const struct lab_worker *worker, uint32_t operation)
 {
     const struct lab_operation *p = operation_of(worker, operation);
@@ -279,9 +279,7 @@ static bool check_range(struct lab_worker *worker, uint32_t operation, size_t fi
     for (size_t e = first; e < end && e < count; e++) {
         double sum = 0;
         for (uint32_t m = 0; m < k; m++) {
-            sum += member == WEFT_NONE || member == m
-                       ? lab_value(LAB_WHOLE, LAB_FLOAT32, m, e)
-                       : 0;
+            sum += member == WEFT_NONE || member == m ? lab_value(LAB_WHOLE, LAB_FLOAT32, m, e) : 0;
         }
         double found = (double)worker->collectives[operation]->data[e];
         if (!(found >= sum && found <= sum)) {

@@ -55,6 +55,8 @@ struct lab_shim {
     uint32_t moving; // the turn that sends; WEFT_NONE
     uint32_t silent_count;
     bool draining;
+    uint32_t begin_count; // operations that may begin and were not handed out yet
+    uint32_t *begins;
 };
 
 // ---- ways ----
@@ -71,8 +73,8 @@ static bool set_way(struct lab_shim *shim, uint32_t peer, bool over_rail)
 static bool open_controller(struct lab_shim *shim)
 {
     const struct lab_peer *self = shim->worker->self;
-    struct lab_peer line = {.rank = self->rank, .count = self->count,
-                            .timeout_ms = self->timeout_ms};
+    struct lab_peer line = {
+        .rank = self->rank, .count = self->count, .timeout_ms = self->timeout_ms};
     int on = 1;
     if (!lab_peer_join(&line, &shim->part->controller, shim->worker->error)) {
         return weft_wrap(shim->worker->error, "the rail's controller");
@@ -96,6 +98,7 @@ bool lab_shim_open(struct lab_shim **opened, struct lab_worker *worker,
     for (uint32_t i = 0; i < 2; i++) {
         shim->states[i] = lab_zeroed(shim->turns->count, sizeof *shim->states[i]);
     }
+    shim->begins = lab_zeroed(shim->turns->count, sizeof *shim->begins);
     shim->turn_of = lab_zeroed(worker->program->operation_count, sizeof *shim->turn_of);
     memset(shim->turn_of, 0xff, worker->program->operation_count * sizeof *shim->turn_of);
     for (uint32_t t = 0; t < shim->turns->count; t++) {
@@ -118,6 +121,7 @@ void lab_shim_close(struct lab_shim *shim)
     weft_netlink_close(&shim->netlink);
     free(shim->states[0]);
     free(shim->states[1]);
+    free(shim->begins);
     free(shim->turn_of);
     free(shim->over_rail);
     free(shim);
@@ -169,8 +173,7 @@ static bool send_is_free(const struct lab_turn *turn, const struct turn_state *s
     if (turn->send_to == WEFT_NONE) {
         return true;
     }
-    return turn->send_beside ? state->decided || !turn->send_turns
-                             : state->ended && state->drained;
+    return turn->send_beside ? state->decided || !turn->send_turns : state->ended && state->drained;
 }
 
 static bool receive_is_free(const struct lab_turn *turn, const struct turn_state *state)
@@ -330,7 +333,7 @@ static bool advance_turn(struct lab_shim *shim, uint32_t ahead, uint32_t t, cons
         (turn->phase == WEFT_NONE || state->decided)) {
         state->begun = true;
         *moved = true;
-        lab_operation_begin(shim->worker, turn->operation, now_ns);
+        shim->begins[shim->begin_count++] = turn->operation;
     }
     if (ahead == 0 && state->ended && !state->drained) {
         state->drained = held_bytes(shim, turn) == 0;
@@ -344,9 +347,8 @@ static bool advance_turn(struct lab_shim *shim, uint32_t ahead, uint32_t t, cons
 static bool check_motion(struct lab_shim *shim, uint64_t now_ns)
 {
     uint32_t t = 0;
-    while (t < shim->turns->count &&
-           (!shim->states[0][t].begun || shim->states[0][t].drained ||
-            shim->turns->turns[t].stream == WEFT_NONE)) {
+    while (t < shim->turns->count && (!shim->states[0][t].begun || shim->states[0][t].drained ||
+                                      shim->turns->turns[t].stream == WEFT_NONE)) {
         t++;
     }
     if (t == shim->turns->count || !shim->over_rail[shim->turns->turns[t].send_to]) {
@@ -391,6 +393,11 @@ bool lab_shim_advance(struct lab_shim *shim, uint64_t now_ns, bool *moved)
         }
     }
     return check_motion(shim, now_ns);
+}
+
+uint32_t lab_shim_next(struct lab_shim *shim)
+{
+    return shim->begin_count > 0 ? shim->begins[--shim->begin_count] : WEFT_NONE;
 }
 
 bool lab_shim_has_settled(const struct lab_shim *shim)

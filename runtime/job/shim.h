@@ -36,11 +36,13 @@ bool lab_shim_open(struct lab_shim **shim, struct lab_worker *worker,
 void lab_shim_close(struct lab_shim *shim);
 int lab_shim_socket(const struct lab_shim *shim); // -1 = the controller is gone
 void lab_shim_begin(struct lab_shim *shim, uint32_t iteration);
-// Whether an operation that is ready has to wait; it is begun by lab_shim_advance then.
+// Whether an operation that is ready has to wait; lab_shim_next tells when it may begin.
 bool lab_shim_holds(struct lab_shim *shim, uint32_t operation);
 void lab_shim_ended(struct lab_shim *shim, uint32_t operation);
 // Does what can be done. False with worker->error.
 bool lab_shim_advance(struct lab_shim *shim, uint64_t now_ns, bool *moved) WEFT_MUST_USE;
+// The next operation that may begin now; WEFT_NONE = none.
+uint32_t lab_shim_next(struct lab_shim *shim);
 // All operations of the iteration have ended and drained; when to look again at the latest.
 bool lab_shim_has_settled(const struct lab_shim *shim);
 uint64_t lab_shim_due_ns(const struct lab_shim *shim, uint64_t now_ns);

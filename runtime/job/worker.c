@@ -336,6 +336,20 @@ static uint64_t run_timers(struct lab_worker *worker, bool *moved)
     }
 }
 
+// Begins what the shim lets begin.
+static bool ask_shim(struct lab_worker *worker, bool *moved)
+{
+    uint64_t now_ns = lab_now_ns();
+    if (!lab_shim_advance(worker->shim, now_ns, moved)) {
+        return false;
+    }
+    uint32_t operation = WEFT_NONE;
+    while ((operation = lab_shim_next(worker->shim)) != WEFT_NONE) {
+        lab_operation_begin(worker, operation, now_ns);
+    }
+    return true;
+}
+
 static bool progress(struct lab_worker *worker, bool *moved)
 {
     for (uint32_t i = 0; i < worker->in_count; i++) {
@@ -348,7 +362,7 @@ static bool progress(struct lab_worker *worker, bool *moved)
             return false;
         }
     }
-    return worker->shim == NULL || lab_shim_advance(worker->shim, lab_now_ns(), moved);
+    return worker->shim == NULL || ask_shim(worker, moved);
 }
 
 // All operations have ended, and all messages are with TCP.

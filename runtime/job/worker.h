@@ -24,10 +24,10 @@ struct lab_rail_part;
 
 struct lab_work_options {
     struct lab_connection_options connections;
-    const char *const *netns;  // by server; NULL = the caller's own
-    const uint32_t *addresses; // by server; NULL = 127.0.0.1
-    bool check;                // sums of the first iteration's collectives
-    bool check_all;            // and of all others'
+    const char *const *netns;         // by server; NULL = the caller's own
+    const uint32_t *addresses;        // by server; NULL = 127.0.0.1
+    bool check;                       // sums of the first iteration's collectives
+    bool check_all;                   // and of all others'
     const struct lab_rail_part *rail; // operations go over the circuits of a rail; NULL = none
     uint32_t stall_ms;  // bytes that a peer does not take for so long are a failure; 0 = never
     bool watch_carrier; // a port of the server that loses its carrier is a failure, too

@@ -23,8 +23,8 @@ static const uint64_t wait_most_ns = 2000000; // a switch that is to go dark doe
 
 bool lab_rail_log_open(struct lab_rail_log **log, struct weft_error *error)
 {
-    void *memory = mmap(NULL, sizeof **log, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                        0);
+    void *memory =
+        mmap(NULL, sizeof **log, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         return weft_fail(error, WEFT_UNSUPPORTED, "shared memory: %s", strerrordesc_np(errno));
     }
@@ -91,9 +91,9 @@ static bool is_lit(struct turner *turner)
 static void turn(struct turner *turner)
 {
     struct weft_ocs_change change;
-    turner->fine = weft_ocs_apply(&change, &turner->ocs, turner->wanted, turner->scratch,
-                                  &turner->error) &&
-                   is_lit(turner);
+    turner->fine =
+        weft_ocs_apply(&change, &turner->ocs, turner->wanted, turner->scratch, &turner->error) &&
+        is_lit(turner);
     struct weft_error ignored;
     if (!weft_ocs_read(turner->outputs, &turner->ocs, &ignored)) {
         memcpy(turner->outputs, turner->wanted, turner->ocs.port_count * sizeof *turner->outputs);
@@ -262,9 +262,9 @@ static bool seat_all(struct controller *controller)
             return false;
         }
     }
-    return left == 0 || weft_fail(controller->error, WEFT_IO,
-                                  "controller: %u ranks did not come within %u ms", left,
-                                  controller->self->timeout_ms);
+    return left == 0 ||
+           weft_fail(controller->error, WEFT_IO, "controller: %u ranks did not come within %u ms",
+                     left, controller->self->timeout_ms);
 }
 
 // ---- the loop ----
@@ -328,8 +328,8 @@ static void serve(struct controller *controller)
         uint64_t wait_ns = due_ns <= now_ns ? 0 : due_ns - now_ns;
         lab_lying_tick(&controller->lying, now_ns);
         publish(controller);
-        wait_ns = wait_ns < wait_most_ns || !controller->control->lie.is_dark ? wait_ns
-                                                                              : wait_most_ns;
+        wait_ns =
+            wait_ns < wait_most_ns || !controller->control->lie.is_dark ? wait_ns : wait_most_ns;
         wait_ns = wait_ns < 500000000 ? wait_ns : 500000000;
         const struct timespec timeout = {0, (long)wait_ns};
         int count = epoll_pwait2(controller->poll, events, EVENTS_MAX, &timeout, NULL);

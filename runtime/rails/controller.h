@@ -24,7 +24,7 @@ struct lab_told_notice {
 };
 // What the controller tells the run, in memory that all processes share.
 struct lab_rail_log {
-    _Atomic uint64_t fault_ns; // when the switch's fault begins; 0 = not yet
+    _Atomic uint64_t fault_ns;  // when the switch's fault begins; 0 = not yet
     _Atomic uint32_t iteration; // that is under way
     _Atomic uint32_t notice_count;
     struct lab_told_notice notices[LAB_NOTICES_MAX];

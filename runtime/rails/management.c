@@ -27,8 +27,8 @@ static uint32_t bridge_address(const struct weft_lab *lab)
     return weft_lab_server_address(lab->server_count);
 }
 
-static bool set_neighbors(struct weft_netlink *netlink, const struct weft_lab *lab,
-                          uint32_t server, struct weft_error *error)
+static bool set_neighbors(struct weft_netlink *netlink, const struct weft_lab *lab, uint32_t server,
+                          struct weft_error *error)
 {
     for (uint32_t t = 0; t < lab->server_count; t++) {
         uint8_t mac[2][6];
@@ -37,8 +37,8 @@ static bool set_neighbors(struct weft_netlink *netlink, const struct weft_lab *l
         if (t == server) {
             continue;
         }
-        if (!weft_neighbor_set(netlink, weft_lab_port_index(0), weft_lab_port_address(t, 0),
-                               mac[0], error) ||
+        if (!weft_neighbor_set(netlink, weft_lab_port_index(0), weft_lab_port_address(t, 0), mac[0],
+                               error) ||
             !weft_neighbor_set(netlink, weft_lab_port_index(PORT), weft_lab_server_address(t),
                                mac[1], error)) {
             return false;
@@ -99,16 +99,15 @@ static bool add_cable(struct weft_netlink *bridge, const struct weft_lab *lab, u
         !weft_netlink_open(&netlink, netns, error)) {
         return false;
     }
-    bool fine =
-        weft_link_veth(&netlink, &ends[0], &ends[1], lab->mtu_bytes, error) &&
-        weft_link_set_offloads(&netlink, "port1", false, error) &&
-        weft_link_set_offloads(bridge, name, false, error) &&
-        weft_qdisc_tbf(&netlink, weft_lab_port_index(PORT), &shape, error) &&
-        weft_link_set_up(&netlink, weft_lab_port_index(PORT), true, error) &&
-        weft_link_set_master(bridge, weft_lab_cable_index(server), master, error) &&
-        weft_link_set_up(bridge, weft_lab_cable_index(server), true, error) &&
-        set_neighbors(&netlink, lab, server, error) &&
-        weft_link_await(&netlink, weft_lab_port_index(PORT), error);
+    bool fine = weft_link_veth(&netlink, &ends[0], &ends[1], lab->mtu_bytes, error) &&
+                weft_link_set_offloads(&netlink, "port1", false, error) &&
+                weft_link_set_offloads(bridge, name, false, error) &&
+                weft_qdisc_tbf(&netlink, weft_lab_port_index(PORT), &shape, error) &&
+                weft_link_set_up(&netlink, weft_lab_port_index(PORT), true, error) &&
+                weft_link_set_master(bridge, weft_lab_cable_index(server), master, error) &&
+                weft_link_set_up(bridge, weft_lab_cable_index(server), true, error) &&
+                set_neighbors(&netlink, lab, server, error) &&
+                weft_link_await(&netlink, weft_lab_port_index(PORT), error);
     weft_netlink_close(&netlink);
     return fine;
 }
@@ -142,8 +141,7 @@ bool lab_management_listen(int *listener, uint32_t *address, uint16_t *port,
                            const struct weft_lab *lab, struct weft_error *error)
 {
     char netns[WEFT_NETNS_NAME_MAX];
-    struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_addr.s_addr = htonl(bridge_address(lab))};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(bridge_address(lab))};
     socklen_t length = sizeof at;
     bridge_netns(netns, lab);
     if (!weft_netns_socket(listener, netns, AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controller's state machine (phases.h).
 //
-// A phase has one generation open at a time, since a rank announces a phase anew only when it has an
-// order for the last time. So any other generation is stale, or of another schedule; that is known
-// at once and holds nobody up. O(phases * ranks) a call.
+// A phase has one generation open at a time, since a rank announces a phase anew only when it has
+// an order for the last time. So any other generation is stale, or of another schedule; that is
+// known at once and holds nobody up. O(phases * ranks) a call.
 
 #include "phases.h"
 
 #include <string.h>
 
 const char *const lab_verdict_names[LAB_VERDICTS] = {
-    "lit",    "stale", "strange", "absent",   "gone",
-    "failed", "late",  "busy",    "given up", "stalled",
+    "lit", "stale", "strange", "absent", "gone", "failed", "late", "busy", "given up", "stalled",
 };
 
 enum stage {
@@ -34,11 +33,11 @@ struct lab_phases {
     const struct lab_phases_options *options;
     const struct lab_phases_sink *sink;
     struct phase *phases;
-    bool *gone;         // by rank
-    uint32_t *outputs;  // as the switch has them
-    uint32_t *wanted;   // of the change under way
-    bool turning;       // the switch has not answered yet
-    bool overdue;       // and those who waited for it have been told
+    bool *gone;        // by rank
+    uint32_t *outputs; // as the switch has them
+    uint32_t *wanted;  // of the change under way
+    bool turning;      // the switch has not answered yet
+    bool overdue;      // and those who waited for it have been told
     bool given_up;
     uint32_t failures;
     uint64_t begun_ns; // of the change under way

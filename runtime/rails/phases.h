@@ -17,8 +17,8 @@
 #include "weft/base.h"
 
 enum lab_verdict {
-    LAB_LIT,   // the circuits carry
-    LAB_STALE, // the generation is over, or another was due: the rank's schedule is another one
+    LAB_LIT,      // the circuits carry
+    LAB_STALE,    // the generation is over, or another was due: the rank's schedule is another one
     LAB_STRANGE,  // no such phase, or not the rank's
     LAB_ABSENT,   // a member did not come in time
     LAB_GONE,     // a member's connection ended
@@ -45,10 +45,10 @@ struct lab_phases_options {
     uint32_t phase_count; // of an iteration
     const struct lab_phase_plan *phases;
     const uint32_t *outputs; // by input, at the begin; WEFT_NONE = dark
-    uint64_t absent_ns; // from the first announcement of a generation to the last
-    uint64_t late_ns;   // of a change
-    uint64_t gather_ns; // a change waits so long for phases that become complete together
-    uint32_t failures_max; // one after the other, then the switch is given up
+    uint64_t absent_ns;      // from the first announcement of a generation to the last
+    uint64_t late_ns;        // of a change
+    uint64_t gather_ns;      // a change waits so long for phases that become complete together
+    uint32_t failures_max;   // one after the other, then the switch is given up
 };
 
 // An order to a rank.

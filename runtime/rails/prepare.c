@@ -34,8 +34,8 @@ static void part_signals(struct lab_program *program, uint32_t server_count,
     size_t pairs = (size_t)server_count * server_count;
     uint32_t *own = WEFT_NEW(arena, uint32_t, pairs);
     struct lab_stream *streams = WEFT_NEW(arena, struct lab_stream, program->stream_count + pairs);
-    struct lab_signal *signals = WEFT_NEW(arena, struct lab_signal,
-                                          (size_t)program->signal_count + 1);
+    struct lab_signal *signals =
+        WEFT_NEW(arena, struct lab_signal, (size_t)program->signal_count + 1);
     memset(own, 0xff, pairs * sizeof *own);
     memcpy(streams, program->streams, program->stream_count * sizeof *streams);
     for (uint32_t i = 0; i < program->signal_count; i++) {
@@ -56,8 +56,8 @@ static bool check(const struct weft_rail_job *job, struct weft_error *error)
 {
     uint32_t servers = job->dp * job->pp;
     if (servers > 64) {
-        return weft_fail(error, WEFT_UNSUPPORTED,
-                         "dp: %u servers; a rail in the lab has 2 to 64", servers);
+        return weft_fail(error, WEFT_UNSUPPORTED, "dp: %u servers; a rail in the lab has 2 to 64",
+                         servers);
     }
     if (job->ep > 1) {
         return weft_fail(error, WEFT_UNSUPPORTED,
@@ -111,8 +111,7 @@ static bool compile(struct lab_rail *rail, const struct weft_environment *enviro
     struct weft_cluster cluster;
     struct weft_network *network = WEFT_NEW(environment->arena, struct weft_network, 1);
     if (!weft_cluster_build(&cluster, n, 1, options->rate_Bps, environment->error) ||
-        !weft_fabric_build_ideal(network, &cluster, NULL, environment->arena,
-                                 environment->error)) {
+        !weft_fabric_build_ideal(network, &cluster, NULL, environment->arena, environment->error)) {
         return false;
     }
     const struct lab_program_options program_options = {

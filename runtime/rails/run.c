@@ -244,9 +244,8 @@ static void summarize(struct lab_rail_result *result, struct weft_arena *arena)
     for (uint32_t i = 0; i < result->notice_count; i++) {
         uint32_t iteration = result->notices[i].iteration;
         if (iteration > 0 && iteration <= result->iteration_count) {
-            result->notice_cost_s[i] =
-                (result->measured_s[iteration - 1] - result->predicted_s) /
-                notices_in(result, iteration);
+            result->notice_cost_s[i] = (result->measured_s[iteration - 1] - result->predicted_s) /
+                                       notices_in(result, iteration);
         }
     }
 }

@@ -59,7 +59,7 @@ struct lab_rail_result {
     uint64_t lit, fallen;                // generations over circuits, over the management network
     uint64_t sent_bytes, received_bytes, checked_count;
     uint64_t retransmits;
-    uint32_t silent_count; // orders that did not come
+    uint32_t silent_count;  // orders that did not come
     double fault_noticed_s; // from the fault to the first notice; negative: there was none
     uint32_t notice_count;
     const struct lab_told_notice *notices;

@@ -105,8 +105,7 @@ static uint32_t add_phase(struct walk *walk, const struct weft_rail_step *step)
     return phase;
 }
 
-static bool add_step(struct walk *walk, const struct weft_rail_step *step,
-                     struct weft_error *error)
+static bool add_step(struct walk *walk, const struct weft_rail_step *step, struct weft_error *error)
 {
     uint32_t phase = add_phase(walk, step);
     for (uint32_t r = 0; r < walk->schedule->rank_count; r++) {

@@ -14,12 +14,12 @@
 
 // One operation of the rail at one rank.
 struct lab_turn {
-    uint32_t operation; // of the program, at this rank
-    uint32_t phase;     // that its circuits come with; WEFT_NONE = they are there
-    uint32_t send_to;   // the circuit from this rank; WEFT_NONE = none
-    uint32_t stream;    // that takes it; WEFT_NONE = none
-    bool passive;       // a receiver, which knows of the operation when bytes come
-    bool receives;      // there is a circuit to this rank
+    uint32_t operation;               // of the program, at this rank
+    uint32_t phase;                   // that its circuits come with; WEFT_NONE = they are there
+    uint32_t send_to;                 // the circuit from this rank; WEFT_NONE = none
+    uint32_t stream;                  // that takes it; WEFT_NONE = none
+    bool passive;                     // a receiver, which knows of the operation when bytes come
+    bool receives;                    // there is a circuit to this rank
     bool send_beside, receive_beside; // asked for and not used
     bool send_turns, receive_turns;   // these ports change
 };

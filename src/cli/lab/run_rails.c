@@ -2,14 +2,15 @@
 // weft lab run JOB.yaml: a described job on one re-wired rail (runtime/rails), in a lab of its own.
 
 #include "lab.h"
-#include "run.h"
 #include "request/json/json.h"
+#include "run.h"
 #include "weft/format.h"
 
 #include "runtime/rails/management.h"
 #include "runtime/rails/run.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,19 +50,48 @@ bool lab_run_is_rails(const struct lab_run *run)
            memmem(data, length < HEAD_BYTES ? length : HEAD_BYTES, SCHEMA, strlen(SCHEMA)) != NULL;
 }
 
+// Reads a described job, also from what weft optics rails --json wrote of it: its "description" has
+// the keys of the file, and JSON is YAML.
+static bool load_job(struct weft_rail_job *job, struct lab_run *run)
+{
+    struct cli *cli = run->cli;
+    const char *data = NULL;
+    size_t length = 0;
+    if (!weft_file_load(&data, &length, run->plan_path, WEFT_FILE_BYTES, &cli->arena,
+                        &cli->error)) {
+        return false;
+    }
+    json_t *root =
+        memmem(data, length < HEAD_BYTES ? length : HEAD_BYTES, SCHEMA, strlen(SCHEMA)) != NULL
+            ? json_loadb(data, length, 0, NULL)
+            : NULL;
+    if (root == NULL) {
+        return weft_rail_job_load(job, run->plan_path, &cli->arena, &cli->error);
+    }
+    char *text = json_dumps(json_object_get(root, "description"), 0);
+    bool fine = text != NULL
+                    ? weft_rail_job_read(job, text, strlen(text), &cli->arena, &cli->error)
+                    : weft_fail(&cli->error, WEFT_INPUT,
+                                "it has no description of its job; write it anew by weft optics "
+                                "rails JOB.yaml --json -o FILE");
+    free(text);
+    json_decref(root);
+    return fine || weft_wrap(&cli->error, "%s", run->plan_path);
+}
+
 // The options that a rail has no use for.
 static bool check_options(struct lab_run *run)
 {
     struct cli *cli = run->cli;
-    const char *wrong = run->change.path != NULL    ? "change"
-                        : run->faults.count > 0     ? "fail"
-                        : run->job_path != NULL     ? "job"
-                        : run->report_path != NULL  ? "report"
+    const char *wrong = run->change.path != NULL     ? "change"
+                        : run->faults.count > 0      ? "fail"
+                        : run->job_path != NULL      ? "job"
+                        : run->report_path != NULL   ? "report"
                         : run->port.mark_packets > 0 ? "ecn"
-                        : run->fabric_count > 1     ? "fabrics"
-                                                    : NULL;
-    return wrong == NULL || cli_usage(cli, "--%s is for plans; %s is a job on rails", wrong,
-                                      run->plan_path) == 0;
+                        : run->fabric_count > 1      ? "fabrics"
+                                                     : NULL;
+    return wrong == NULL ||
+           cli_usage(cli, "--%s is for plans; %s is a job on rails", wrong, run->plan_path) == 0;
 }
 
 // ---- the run ----
@@ -85,9 +115,9 @@ static bool raise_and_run(struct rails_run *self, const char *name, weft_stop st
     if (!weft_lab_up(lab, &self->rail.wiring, &options, cli->scratch, &cli->error)) {
         return false;
     }
-    bool fine = lab_management_up(lab, &cli->error) &&
-                lab_rail_run(&self->result, &self->rail, lab, &cli->arena, cli->scratch,
-                             &cli->error);
+    bool fine =
+        lab_management_up(lab, &cli->error) &&
+        lab_rail_run(&self->result, &self->rail, lab, &cli->arena, cli->scratch, &cli->error);
     if (!weft_lab_down(&removed, name, cli->scratch, &down) && fine) {
         cli->error = down;
         return false;
@@ -202,8 +232,9 @@ static void print_notices(const struct rails_run *self)
         if (told->notice.rank != WEFT_NONE) {
             snprintf(who, sizeof who, "server %u", told->notice.rank);
         }
-        cli_say(cli, "iteration %u, to %s (generation %llu): %s, %s; noticed after %.1f ms, cost %.1f "
-                     "ms%s%s\n",
+        cli_say(cli,
+                "iteration %u, to %s (generation %llu): %s, %s; noticed after %.1f ms, cost %.1f "
+                "ms%s%s\n",
                 told->iteration,
                 phases > 0 ? self->rail.schedule.phases[told->notice.generation % phases].name : "",
                 (unsigned long long)told->notice.generation, who,
@@ -233,8 +264,8 @@ static void print_text(const struct rails_run *self)
             weft_show_time(dark, self->options.dark_ps),
             weft_show_rate(rate, self->options.rate_Bps), self->rail.rate_ratio,
             1 / self->rail.bytes_ratio, self->rail.time_ratio);
-    struct weft_table_cell *cells = WEFT_NEW(&cli->arena, struct weft_table_cell,
-                                             (size_t)result->iteration_count * COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)result->iteration_count * COLUMNS);
     for (uint32_t i = 0; i < result->iteration_count; i++) {
         struct weft_table_cell *row = cells + (size_t)COLUMNS * i;
         row[0] = weft_cell_count(&cli->arena, i + 1);
@@ -264,8 +295,7 @@ bool lab_run_rails(struct lab_run *run)
     struct cli *cli = run->cli;
     struct rails_run *self = WEFT_NEW(&cli->arena, struct rails_run, 1);
     self->run = run;
-    if (!check_options(run) ||
-        !weft_rail_job_load(&self->job, run->plan_path, &cli->arena, &cli->error)) {
+    if (!check_options(run) || !load_job(&self->job, run)) {
         return false;
     }
     self->options = (struct lab_rail_options){

@@ -51,6 +51,48 @@ static void set_certificate(json_t *object, const struct weft_rail_result *run)
     weft_set(object, "certificate", row);
 }
 
+static void set_words(json_t *row, const char *key, const char *unit, double value)
+{
+    char text[64];
+    if (value > 0) {
+        snprintf(text, sizeof text, "%.17g%s", value, unit);
+        weft_set_text(row, key, text);
+    }
+}
+
+// The job with the keys of its file, from which it can be run.
+static void set_description(json_t *object, const struct weft_rail_job *job)
+{
+    static const char *const schedules[] = {"all-forward", "1f1b"};
+    static const char *const repeats[] = {"never", "step", "backward", "pass"};
+    json_t *row = json_object();
+    weft_set_text(row, "name", job->name);
+    weft_set_count(row, "dp", job->dp);
+    weft_set_count(row, "pp", job->pp);
+    weft_set_count(row, "tp", job->tp);
+    weft_set_count(row, "ep", job->ep);
+    weft_set_count(row, "microbatches", job->microbatches);
+    weft_set_text(row, "schedule", schedules[job->schedule]);
+    set_words(row, "forward", "ps", (double)job->forward_ps);
+    set_words(row, "backward", "ps", (double)job->backward_ps);
+    set_words(row, "update", "ps", (double)job->update_ps);
+    weft_set_text(row, "gather", repeats[job->gather]);
+    weft_set_text(row, "reduce", repeats[job->reduce]);
+    weft_set_truth(row, "overlap", job->overlap);
+    set_words(row, "parameters", "B", (double)job->parameter_bytes);
+    set_words(row, "gradients", "B", (double)job->gradient_bytes);
+    set_words(row, "activations", "B", (double)job->activation_bytes);
+    set_words(row, "expert_bytes", "B", (double)job->expert_bytes);
+    weft_set_count(row, "exchanges", job->exchanges);
+    weft_set_real(row, "before_exchange", job->before_ratio);
+    set_words(row, "norm", "B", (double)job->norm_bytes);
+    set_words(row, "rate", "B/s", job->rate_Bps);
+    weft_set_count(row, "ports", job->ports);
+    weft_set_count(row, "switch_ports", job->switch_ports);
+    set_words(row, "latency", "ps", (double)job->latency_ps);
+    weft_set(object, "description", row);
+}
+
 const char *weft_request_rails_json(const struct weft_rails_result *result,
                                     struct weft_arena *arena)
 {
@@ -74,6 +116,7 @@ const char *weft_request_rails_json(const struct weft_rails_result *result,
     weft_set_real(object, "dark_share", run->dark_share);
     weft_set_count(object, "split", run->split);
     weft_set_count(object, "forwarded", run->forwarded);
+    set_description(object, &result->job);
     set_overlap(object, &run->overlap);
     set_certificate(object, run);
     json_t *list = weft_set_list(object, "boundaries");
