@@ -40,12 +40,14 @@ void lab_lying_tick(struct lab_lying *self, uint64_t now_ns)
         return;
     }
     self->went_dark = true;
+    pthread_mutex_lock(&self->lock);
     for (uint32_t i = 0; i < self->inner.port_count; i++) {
         const struct weft_ocs_circuit circuit = {i, self->reported[i]};
         bool gone = circuit.output == WEFT_NONE ||
                     self->inner.driver->remove(self->inner.device, &circuit, 1, &ignored);
         (void)gone;
     }
+    pthread_mutex_unlock(&self->lock);
 }
 
 // The answer to a change: late, or never.
@@ -66,32 +68,50 @@ static bool answer(struct lab_lying *self, struct weft_error *error)
     return true;
 }
 
+// What of a batch the mirrors really do.
+static uint32_t obeyed(struct weft_ocs_circuit *real, struct lab_lying *self,
+                       const struct weft_ocs_circuit *circuits, uint32_t count, bool goes)
+{
+    uint32_t kept = 0;
+    bool dark = !goes && self->lie.is_dark && is_ill(self);
+    for (uint32_t i = 0; i < count && !dark; i++) {
+        if (!stays(self, circuits[i].input, goes)) {
+            real[kept++] = circuits[i];
+        }
+    }
+    return kept;
+}
+
 static bool lying_remove(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
                          struct weft_error *error)
 {
     struct lab_lying *self = device;
+    struct weft_ocs_circuit real[WEFT_OCS_PORTS_MAX];
+    pthread_mutex_lock(&self->lock);
     for (uint32_t i = 0; i < count; i++) {
         self->reported[circuits[i].input] = WEFT_NONE;
-        if (!stays(self, circuits[i].input, true) &&
-            !self->inner.driver->remove(self->inner.device, &circuits[i], 1, error)) {
-            return false;
-        }
     }
-    return true;
+    uint32_t kept = obeyed(real, self, circuits, count, true);
+    bool fine = kept == 0 || self->inner.driver->remove(self->inner.device, real, kept, error);
+    pthread_mutex_unlock(&self->lock);
+    return fine;
 }
 
 static bool lying_make(void *device, const struct weft_ocs_circuit *circuits, uint32_t count,
                        struct weft_error *error)
 {
     struct lab_lying *self = device;
+    struct weft_ocs_circuit real[WEFT_OCS_PORTS_MAX];
+    pthread_mutex_lock(&self->lock);
     uint64_t lit_ns = lab_now_ns() + self->dark_ns;
     for (uint32_t i = 0; i < count; i++) {
         self->reported[circuits[i].input] = circuits[i].output;
-        bool dark = self->lie.is_dark && is_ill(self);
-        if (!dark && !stays(self, circuits[i].input, false) &&
-            !self->inner.driver->make(self->inner.device, &circuits[i], 1, error)) {
-            return false;
-        }
+    }
+    uint32_t kept = obeyed(real, self, circuits, count, false);
+    bool fine = kept == 0 || self->inner.driver->make(self->inner.device, real, kept, error);
+    pthread_mutex_unlock(&self->lock);
+    if (!fine) {
+        return false;
     }
     lab_sleep_until(lit_ns);
     return answer(self, error);
@@ -111,8 +131,11 @@ static bool lying_statistics(void *device, struct weft_ocs_port *ports, struct w
     struct lab_lying *self = device;
     uint32_t n = self->inner.port_count;
     uint32_t truth[WEFT_OCS_PORTS_MAX];
-    if (!self->inner.driver->statistics(self->inner.device, ports, error) ||
-        !self->inner.driver->read(self->inner.device, truth, error)) {
+    pthread_mutex_lock(&self->lock);
+    bool fine = self->inner.driver->statistics(self->inner.device, ports, error) &&
+                self->inner.driver->read(self->inner.device, truth, error);
+    pthread_mutex_unlock(&self->lock);
+    if (!fine) {
         return false;
     }
     for (uint32_t p = 0; p < n; p++) {
@@ -150,6 +173,7 @@ void lab_lying_open(struct weft_ocs *ocs, struct lab_lying *self, const uint32_t
     };
     uint32_t n = self->inner.port_count;
     self->reported = WEFT_NEW(arena, uint32_t, n);
+    pthread_mutex_init(&self->lock, NULL);
     memcpy(self->reported, outputs, n * sizeof *self->reported);
     *ocs = (struct weft_ocs){&driver, self, n, NULL};
 }

@@ -9,6 +9,8 @@
 
 #include "runtime/ocs/ocs.h"
 
+#include <pthread.h>
+
 struct lab_lie {
     struct weft_ocs_fault fault;
     bool is_dark;         // instead: all light goes out and stays out, and nothing is reported
@@ -22,11 +24,12 @@ struct lab_lying {
     uint32_t *reported; // by input
     uint32_t change_count;
     bool went_dark;
+    pthread_mutex_t lock; // of the inner switch and of what is reported
 };
 // `inner` has to stand; outputs: what it has.
 void lab_lying_open(struct weft_ocs *ocs, struct lab_lying *self, const uint32_t *outputs,
                     struct weft_arena *arena);
-// Puts the light out where that is due; in every thread.
+// Puts the light out where that is due; from any thread.
 void lab_lying_tick(struct lab_lying *self, uint64_t now_ns);
 
 // "KIND[:ARGUMENT][@TIME]": those of weft_ocs_parse_fault, a port and a time by default, and

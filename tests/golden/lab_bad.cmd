@@ -65,6 +65,13 @@ try weft lab ocs connect 0-3 1-3 --box twin://8
 try weft lab ocs connect 0-3 1-5 --box twin://8
 try weft lab run plan.json --ecn none
 try weft lab up --hosts 4 --ecn 100000
+try weft lab run "$EXAMPLES/rails/lab-8.yaml" --ocs-fault melted@1s
+try weft lab run "$EXAMPLES/rails/lab-8.yaml" --ocs-fault stuck:x@1s
+try weft lab run "$EXAMPLES/rails/lab-8.yaml" --ocs-fault dark@2h
+try weft lab run "$EXAMPLES/rails/lab-8.yaml" --mode best
+try weft lab run "$EXAMPLES/rails/lab-8.yaml" --fail link@2
+try weft lab run "$EXAMPLES/rails/h200.yaml"
+try weft lab run plan.json --mode demand
 try weft lab run plan.json --fail disk@3
 try weft lab run plan.json --fail server:2@13
 try weft lab run plan.json --fail link@1

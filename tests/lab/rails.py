@@ -36,8 +36,14 @@ class Test:
     def say(self, words):
         self.wrong.append(words)
 
+    # Mutation: ports that turn before they have drained; a run lasts for minutes then.
     def lab(self, *words, job=None):
-        return run(self.weft, "lab", "run", job or self.job, "--name", NAME, "--json", *words)
+        command = (self.weft, "lab", "run", job or self.job, "--name", NAME, "--json", *words)
+        try:
+            return run(*command)
+        except subprocess.TimeoutExpired:
+            run(self.weft, "lab", "down", "--name", NAME)
+            return subprocess.CompletedProcess(command, 1, "", "it went on for 100 s")
 
     def result(self, *words):
         done = self.lab(*words)
@@ -50,8 +56,6 @@ class Test:
             self.say(f"{words}: sums or bytes are missing")
         return found
 
-    # Mutations: ports that turn before they have drained; the first phases of an iteration asked
-    # for when it begins; a change for each phase in turn (25 ms on demand is 4.5 % late then).
     def check_times(self, mode, dark_ms):
         words = ("--iterations", "3", "--mode", mode, "--dark-time", f"{dark_ms}ms")
         found = self.result(*words)

@@ -299,6 +299,17 @@ static void test_failures_give_the_switch_up(void **state)
     weft_arena_release(&desk.arena);
 }
 
+// A circuit that is said to carry is there.
+static void check_lit(const struct desk *desk, const struct lab_order *order)
+{
+    const struct lab_phase_plan *plan = &plans[order->generation % PHASES];
+    for (uint32_t c = 0; c < plan->circuit_count && order->verdict == LAB_LIT; c++) {
+        if (plan->circuits[c].from == order->rank) {
+            assert_int_equal(desk->outputs[order->rank], plan->circuits[c].to);
+        }
+    }
+}
+
 // Ranks go through their phases in order, each when it likes; the switch answers when it likes and
 // fails at times. Everybody gets to the end, with one order for each announcement.
 static void test_any_order(void **state)
@@ -337,15 +348,10 @@ static void test_any_order(void **state)
                 const struct lab_order *order = &desk.orders[heard];
                 assert_true(waits[order->rank]);
                 assert_int_equal(order->generation, at[order->rank]);
+                assert_true(fails || order->verdict == LAB_LIT);
+                check_lit(&desk, order);
                 waits[order->rank] = false;
                 at[order->rank]++;
-                assert_true(fails || order->verdict == LAB_LIT);
-                const struct lab_phase_plan *plan = &plans[order->generation % PHASES];
-                for (uint32_t c = 0; c < plan->circuit_count && order->verdict == LAB_LIT; c++) {
-                    if (plan->circuits[c].from == order->rank) { // it carries, as was said
-                        assert_int_equal(desk.outputs[order->rank], plan->circuits[c].to);
-                    }
-                }
             }
         }
         for (uint32_t r = 0; r < RANKS; r++) {
