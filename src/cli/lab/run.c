@@ -77,7 +77,7 @@ static const struct argp_option options[] = {
      0},
     {"at", KEY_AT, "I", 0, "first iteration by the plan of --change (the middle)", 0},
     {"dark", KEY_DARK, "T", 0, "time for which circuits that change are dark (10ms)", 0},
-    {"dark-time", KEY_DARK, "T", OPTION_ALIAS, NULL, 0},
+    {"dark-time", KEY_DARK, "T", 0, "the same, as weft optics rails has it", 0},
     {"mode", KEY_MODE, "MODE", 0,
      "of a job on rails: circuits are asked for when an operation is ready (demand), or when the "
      "phase before has ended (provision, the default)",
