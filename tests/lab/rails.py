@@ -3,7 +3,8 @@
 """A job on rails: weft lab run JOB.yaml, on demand and ahead, and with each fault of the switch.
 Usage: rails.py WEFT JOB.yaml
 
-Mutations that made it fail are named where they are caught. The goal is 5 % of the prediction; the
+Mutations that made it fail are named where they are caught, but those of the sums: a ring that sends
+another chunk ends in an assertion. The goal is 5 % of the prediction; the
 tolerance here is wider, since other work may load the machine's two processors meanwhile.
 """
 
@@ -51,7 +52,6 @@ class Test:
             self.say(f"{words}: exit {done.returncode}: {done.stderr.strip()}")
             return None
         found = json.loads(done.stdout)
-        # Mutations: a reduce-scatter that keeps its neighbor's chunk; a frame that is not counted.
         if found["checked_elements"] == 0 or found["sent_bytes"] != found["received_bytes"]:
             self.say(f"{words}: sums or bytes are missing")
         return found
@@ -69,7 +69,7 @@ class Test:
         if found["over_circuits"] != 36 or found["changes"] == 0:
             self.say(f"{words}: {found['over_circuits']} phases over circuits")
 
-    # Mutation: "apply said yes" is believed (no look at the light), so that bytes go astray.
+    # Light is looked at twice, by the change and by the controller: one of them alone catches all.
     def check_fault(self, fault, whats):
         words = ("--iterations", "3", "--dark-time", "10ms", "--ocs-fault", fault)
         found = self.result(*words)
