@@ -3,8 +3,8 @@
 """A job on rails: weft lab run JOB.yaml, on demand and ahead, and with each fault of the switch.
 Usage: rails.py WEFT JOB.yaml
 
-Mutations that made it fail are named where they are caught, but those of the sums: a ring that sends
-another chunk ends in an assertion. The goal is 5 % of the prediction; the
+Mutations that made it fail are named where they are caught; a ring that sends another chunk ends
+in an assertion. The goal is 5 % of the prediction; the
 tolerance here is wider, since other work may load the machine's two processors meanwhile.
 """
 
@@ -69,7 +69,8 @@ class Test:
         if found["over_circuits"] != 36 or found["changes"] == 0:
             self.say(f"{words}: {found['over_circuits']} phases over circuits")
 
-    # Light is looked at twice, by the change and by the controller: one of them alone catches all.
+    # Light is looked at twice, by the change and by the controller; without the first look this
+    # passes.
     def check_fault(self, fault, whats):
         words = ("--iterations", "3", "--dark-time", "10ms", "--ocs-fault", fault)
         found = self.result(*words)

@@ -287,6 +287,12 @@ static void print_text(const struct rails_run *self)
             (unsigned long long)result->lit, (unsigned long long)result->fallen,
             (unsigned long long)result->checked_count, (unsigned long long)result->received_bytes,
             (unsigned long long)result->sent_bytes, (unsigned long long)result->retransmits);
+    if (result->silent_count > 0) {
+        cli_say(cli,
+                "%u orders of the controller did not come: it ended or was late; ranks went over "
+                "the management network by themselves\n",
+                result->silent_count);
+    }
     print_notices(self);
 }
 
