@@ -76,7 +76,7 @@ static bool is_lit(struct turner *turner)
     if (!weft_ocs_statistics(ports, &turner->ocs, &turner->error)) {
         return false;
     }
-    weft_ocs_see(sights, turner->wanted, ports, n);
+    weft_ocs_see(sights, &turner->ocs, turner->wanted, ports);
     for (uint32_t o = 0; o < n; o++) {
         if (weft_ocs_is_wrong(sights[o].light)) {
             char words[LAB_NOTICE_TEXT];

@@ -175,7 +175,7 @@ void lab_lying_open(struct weft_ocs *ocs, struct lab_lying *self, const uint32_t
     self->reported = WEFT_NEW(arena, uint32_t, n);
     pthread_mutex_init(&self->lock, NULL);
     memcpy(self->reported, outputs, n * sizeof *self->reported);
-    *ocs = (struct weft_ocs){&driver, self, n, NULL};
+    *ocs = (struct weft_ocs){.driver = &driver, .device = self, .port_count = n};
 }
 
 bool lab_lie_parse(struct lab_lie *lie, uint64_t *after_ps, const char *text,

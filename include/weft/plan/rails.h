@@ -116,6 +116,8 @@ struct weft_rail_span {
     uint32_t server;
     const char *phase; // "dp", ...
     uint64_t from_ps, to_ps;
+};
+
 // One operation as its ports see it, and a circuit that it asks for.
 struct weft_rail_step {
     uint32_t task;
