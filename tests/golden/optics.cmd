@@ -9,6 +9,8 @@ try weft optics maxmin "$EXAMPLES/optics/demand.txt" --ports 2
 try weft optics maxmin "$EXAMPLES/optics/demand.txt"
 try weft optics color "$EXAMPLES/optics/arcs.txt" --ring 8
 try weft optics color "$EXAMPLES/optics/arcs.txt" --ring 8 --both-ways --csv
+weft optics color "$EXAMPLES/optics/arcs.txt" --ring 8 --both-ways --plot ring.svg >/dev/null
+grep -c "<path" ring.svg
 try weft optics color "$EXAMPLES/optics/arcs.txt" --ring 6
 try weft optics color "$EXAMPLES/optics/demand.txt" --ring 6
 try weft optics moe "$EXAMPLES/optics/experts.txt" --circuits 6 --eps 2
