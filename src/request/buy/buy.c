@@ -353,14 +353,14 @@ static bool check_fabrics(const struct weft_buy_request *request, struct weft_er
         {all_move && request->shape.radix > 0, "radix"},
         {all_move && request->shape.oversubscription > 1, "oversubscription"},
         {all_move && request->switch_name != NULL, "switch"},
+        {all_move && request->hardware.balance_given, "balance"},
         {NULL},
     };
     return weft_refuse_stated(moving, error,
                               "is of fabrics whose circuits move; name one, photonic-rails for "
                               "example, or leave it out") &&
            weft_refuse_stated(packets, error,
-                              "is of switches of packets, which no fabric here has that was named; "
-                              "leave it out");
+                              "is of fabrics whose circuits stay; leave it out");
 }
 
 bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_request *request,
