@@ -220,12 +220,13 @@ struct weft_circuit_moves {
 
 // Divides circuits among planes, as weft_circuit_decompose does, so that few ports move away from
 // the peers that they have, `before`[plane * node_count + node]. Ports that are not asked for stay
-// with theirs where both ends can. Each plane gets the matching that keeps most of its ports
-// (shortest augmenting paths, exact for the plane); then any two planes divide their circuits anew,
-// cycle by cycle, exact for the two, and ports that nobody asks for go back to their peers, until
-// neither gains. moved = bound proves that nothing is better.
-// `circuits` (rows and columns at most plane_count, asserted; a zero diagonal) becomes what the
-// planes then have. O(planes nodes^2 planes) at worst, less where little changes.
+// with theirs where both ends can. Circuits that ports have already stay; the others go one by one
+// to a plane that both ends have free, have after few others move, or after the cheapest of some
+// alternating chains. Then any two planes divide their circuits anew, cycle by cycle, exact for the
+// two, and ports that nobody asks for go back to their peers, until neither gains. moved = bound
+// proves that nothing is better. `circuits` (rows and columns at most plane_count, asserted; a zero
+// diagonal) becomes what the planes then have. O(nodes^2 + planes^2 nodes a round) where little
+// changes; a chain O(nodes).
 void weft_circuit_reassign(uint32_t *permutations, struct weft_circuit_moves *moves,
                            uint32_t *circuits, const uint32_t *before, uint32_t node_count,
                            uint32_t plane_count, struct weft_arena scratch);

@@ -1,60 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Circuits divided among planes so that few ports move: see weft_circuit_reassign.
 //
-// One plane: an assignment of cost 0 where a port keeps its peer and 1 where it moves, over the
-// pairs that still have circuits. The ports that can keep theirs are a matching of cost 0 with
-// which potentials of 0 are optimal, so that only the others have to be augmented, each by a
-// shortest path in reduced costs (Tomizawa 1971; Edmonds and Karp, J. ACM 19, 1972). Two planes:
-// their circuits fall into cycles, each of which either plane may have one half of.
+// Every port that can keeps its peer; that is a part of a coloring of circuits by planes, in which
+// no two circuits out of a node, and none into one, share a color. The others are added one by one:
+// on a plane that both ends have free, or have after few others move, or else by turning a
+// chain of two planes' circuits, which always frees one (Koenig 1916), the chain that costs the
+// fewest ports their peer. Then any two planes exchange what gains: their circuits fall into
+// cycles, each of which either plane may have one half of.
 
-#include "weft/base/heap.h"
 #include "weft/circuit.h"
 
 #include <string.h>
 
-struct reached {
-    uint32_t distance;
-    uint32_t column;
-};
-struct reached_heap {
-    struct reached *entries;
-    uint32_t count;
-};
-
-static inline bool is_nearer(const struct reached *a, const struct reached *b)
-{
-    return a->distance != b->distance ? a->distance < b->distance : a->column < b->column;
-}
-
-WEFT_HEAP(reached_heap, struct reached_heap, struct reached, 2, is_nearer, weft_heap_no_places)
+// Chains that are looked at for one circuit.
+#define CHAINS_MAX 16u
+// Circuits that move to make room for one.
+#define SHIFTS_MAX 3u
+#define ROUND_COUNT 3u
 
 struct reassign {
     uint32_t n;
     uint32_t plane_count;
     const uint32_t *before;
-    uint32_t *permutations;
-    // The circuits that no plane has yet, those of a node to itself included, by row.
-    uint32_t *first; // of a row: n + 1
-    uint32_t *heads;
-    uint32_t *left;
-    // Of one plane's matching.
-    uint32_t *row_of;   // per column
-    uint32_t *place_of; // per row: its entry in `heads`
-    int64_t *row_price;
-    int64_t *column_price;
-    uint32_t *distance; // per column, in this search
-    uint32_t *parent;   // per column: the entry that reached it
-    bool *is_done;
-    uint32_t *done; // columns
-    uint32_t done_count;
-    struct reached_heap heap;
+    uint32_t *permutations; // WEFT_NONE: the port has no circuit yet
+    uint32_t *tails;        // [plane * n + node]: who is joined to it; likewise
 };
 
 // ---- which circuits there will be ----
 
-// Adds circuits until every row and column has one for each plane: first those that ports have
-// already, then any. Returns how many ports can keep their peer at most.
-static uint32_t fill_up(uint32_t *all, const uint32_t *before, uint32_t n, uint32_t plane_count,
+// Adds circuits that ports have already and that nobody asks for, where both ends have ports to
+// spare. Returns how many ports can keep their peer at most.
+static uint32_t add_had(uint32_t *all, const uint32_t *before, uint32_t n, uint32_t plane_count,
                         struct weft_arena scratch)
 {
     uint32_t *had = WEFT_NEW(&scratch, uint32_t, (size_t)n * n);
@@ -86,144 +62,199 @@ static uint32_t fill_up(uint32_t *all, const uint32_t *before, uint32_t n, uint3
         more_out += spare_out[i] < out[i] ? spare_out[i] : out[i];
         more_in += spare_in[i] < in[i] ? spare_in[i] : in[i];
     }
-    for (uint32_t round = 0; round < 2; round++) { // what is had; then anything
-        for (uint32_t i = 0; i < n; i++) {
-            for (uint32_t j = 0; j < n && out[i] > 0; j++) {
-                size_t pair = (size_t)i * n + j;
-                uint32_t most = out[i] < in[j] ? out[i] : in[j];
-                uint32_t was = had[pair] > all[pair] ? had[pair] - all[pair] : 0;
-                uint32_t added = round == 1 || most < was ? most : was;
-                all[pair] += added;
-                out[i] -= added;
-                in[j] -= added;
-            }
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = 0; j < n && out[i] > 0; j++) {
+            size_t pair = (size_t)i * n + j;
+            uint32_t most = out[i] < in[j] ? out[i] : in[j];
+            uint32_t was = had[pair] > all[pair] ? had[pair] - all[pair] : 0;
+            uint32_t added = most < was ? most : was;
+            all[pair] += added;
+            out[i] -= added;
+            in[j] -= added;
         }
     }
     return kept + (more_out < more_in ? more_out : more_in);
 }
 
-static void list_rows(struct reassign *self, const uint32_t *all, struct weft_arena *arena)
+// ---- circuits one by one ----
+
+static void join(struct reassign *self, uint32_t plane, uint32_t from, uint32_t to)
 {
-    uint32_t n = self->n;
-    uint32_t room = n * self->plane_count;
-    uint32_t count = 0;
-    self->first = WEFT_NEW_RAW(arena, uint32_t, n + 1);
-    self->heads = WEFT_NEW_RAW(arena, uint32_t, room);
-    self->left = WEFT_NEW_RAW(arena, uint32_t, room);
-    for (uint32_t i = 0; i < n; i++) {
-        self->first[i] = count;
-        for (uint32_t j = 0; j < n; j++) {
-            if (all[(size_t)i * n + j] > 0) {
-                self->heads[count] = j;
-                self->left[count++] = all[(size_t)i * n + j];
+    self->permutations[(size_t)plane * self->n + from] = to;
+    self->tails[(size_t)plane * self->n + to] = from;
+}
+
+// Gives planes what their ports have already and shall have: `left` is what remains of all.
+static void keep_peers(struct reassign *self, uint32_t *left)
+{
+    size_t ports = (size_t)self->plane_count * self->n;
+    memset(self->permutations, 0xff, ports * sizeof(uint32_t)); // WEFT_NONE
+    memset(self->tails, 0xff, ports * sizeof(uint32_t));
+    for (size_t port = 0; port < ports; port++) {
+        size_t from = port % self->n;
+        if (left[from * self->n + self->before[port]] > 0) {
+            left[from * self->n + self->before[port]]--;
+            join(self, (uint32_t)(port / self->n), (uint32_t)from, self->before[port]);
+        }
+    }
+}
+
+// The chain of two planes' circuits into and out of nodes: from the one into `to` on plane a, on to
+// the one out of its tail on plane b, and so on. Returns how many ports less keep their peer when
+// each circuit of it changes to the other plane; does so with `turns`.
+static int32_t follow_chain(struct reassign *self, uint32_t to, uint32_t a, uint32_t b, bool turns)
+{
+    size_t n = self->n;
+    int32_t loss = 0;
+    uint32_t from = self->tails[a * n + to];
+    if (turns) {
+        self->tails[a * n + to] = WEFT_NONE;
+    }
+    while (from != WEFT_NONE) {
+        // from -> to is on plane a, from -> next on plane b: they change places.
+        uint32_t next = self->permutations[b * n + from];
+        uint32_t after = next == WEFT_NONE ? WEFT_NONE : self->tails[a * n + next];
+        loss += (self->before[a * n + from] == to) - (self->before[b * n + from] == to);
+        if (next != WEFT_NONE) {
+            loss += (self->before[b * n + from] == next) - (self->before[a * n + from] == next);
+        }
+        if (turns) {
+            join(self, b, from, to);
+            self->permutations[a * n + from] = next;
+            if (next != WEFT_NONE) {
+                self->tails[a * n + next] = from;
+            }
+        }
+        to = next;
+        from = after;
+        if (turns && to != WEFT_NONE && from == WEFT_NONE) {
+            self->tails[b * n + to] = WEFT_NONE;
+        }
+    }
+    return loss;
+}
+
+static bool is_free(const uint32_t *nodes, const struct reassign *self, uint32_t plane,
+                    uint32_t node)
+{
+    return nodes[(size_t)plane * self->n + node] == WEFT_NONE;
+}
+
+static bool add_where_free(struct reassign *self, uint32_t from, uint32_t to)
+{
+    for (uint32_t plane = 0; plane < self->plane_count; plane++) {
+        if (is_free(self->permutations, self, plane, from) &&
+            is_free(self->tails, self, plane, to)) {
+            join(self, plane, from, to);
+            return true;
+        }
+    }
+    return false;
+}
+
+// Puts a circuit on a plane that both its ends have free; or on one that one end has free, and the
+// circuit at the other end that is in its way likewise on another plane, and so on, at most `depth`
+// circuits in all. `moves_kept`: these may be ports that keep their peer. O(planes^depth planes).
+// NOLINTNEXTLINE(misc-no-recursion): the depth is small
+static bool add_by_shifts(struct reassign *self, uint32_t from, uint32_t to, uint32_t depth,
+                          bool moves_kept)
+{
+    size_t n = self->n;
+    if (add_where_free(self, from, to)) {
+        return true;
+    }
+    for (uint32_t plane = 0; plane < self->plane_count && depth > 0; plane++) {
+        bool at_head = is_free(self->tails, self, plane, to);
+        if (!at_head && !is_free(self->permutations, self, plane, from)) {
+            continue;
+        }
+        uint32_t tail = at_head ? from : self->tails[plane * n + to];
+        uint32_t head = at_head ? self->permutations[plane * n + from] : to;
+        if (!moves_kept && self->before[plane * n + tail] == head) {
+            continue;
+        }
+        self->permutations[plane * n + tail] = WEFT_NONE;
+        self->tails[plane * n + head] = WEFT_NONE;
+        join(self, plane, from, to);
+        if (add_by_shifts(self, tail, head, depth - 1, moves_kept)) {
+            return true;
+        }
+        self->permutations[plane * n + from] = WEFT_NONE;
+        self->tails[plane * n + to] = WEFT_NONE;
+        join(self, plane, tail, head);
+    }
+    return false;
+}
+
+// Puts a circuit on a plane that its tail has free, after the cheapest chain of that plane and one
+// that its head has free. The chain comes to tails by the first plane, so never to this one.
+static void add_by_chain(struct reassign *self, uint32_t from, uint32_t to)
+{
+    uint32_t best[2] = {WEFT_NONE, WEFT_NONE};
+    int32_t least = INT32_MAX;
+    uint32_t looked = 0;
+    for (uint32_t a = 0; a < self->plane_count; a++) {
+        for (uint32_t b = 0; b < self->plane_count && is_free(self->permutations, self, a, from);
+             b++) {
+            if (!is_free(self->tails, self, b, to) || looked == CHAINS_MAX) {
+                continue;
+            }
+            looked++;
+            int32_t loss = follow_chain(self, to, a, b, false);
+            if (loss < least) {
+                least = loss;
+                best[0] = a;
+                best[1] = b;
             }
         }
     }
-    self->first[n] = count;
+    WEFT_ASSERT(best[0] != WEFT_NONE);
+    (void)follow_chain(self, to, best[0], best[1], true);
+    join(self, best[0], from, to);
 }
 
-// ---- one plane ----
-
-static void scan_row(struct reassign *self, uint32_t row, uint32_t base, const uint32_t *before)
+// Those that find a free plane first; then those that find one after few others have moved, none of
+// which keeps its peer, or one or two that do; so that few chains are turned, which may be long.
+static void add_others(struct reassign *self, uint32_t *left)
 {
-    for (uint32_t e = self->first[row]; e < self->first[row + 1]; e++) {
-        uint32_t column = self->heads[e];
-        if (self->left[e] == 0 || self->is_done[column]) {
-            continue;
-        }
-        int64_t cost = before[row] == column ? 0 : 1;
-        int64_t reduced = cost - self->row_price[row] - self->column_price[column];
-        WEFT_ASSERT(reduced >= 0);
-        uint32_t distance = base + (uint32_t)reduced;
-        if (distance < self->distance[column]) {
-            self->distance[column] = distance;
-            self->parent[column] = e;
-            reached_heap_push(&self->heap, (struct reached){distance, column});
-        }
-    }
-}
-
-static uint32_t row_of_entry(const struct reassign *self, uint32_t e)
-{
-    uint32_t low = 0;
-    uint32_t high = self->n;
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-        *(self->first[middle] <= e ? &low : &high) = middle;
-    }
-    return low;
-}
-
-// Joins one more row to a column, by the cheapest path of exchanges. Koenig's theorem has one.
-static void augment(struct reassign *self, uint32_t start, const uint32_t *before)
-{
-    uint32_t n = self->n;
-    memset(self->distance, 0xff, n * sizeof(uint32_t));
-    memset(self->is_done, 0, n * sizeof(bool));
-    self->done_count = 0;
-    self->heap.count = 0;
-    scan_row(self, start, 0, before);
-    uint32_t end = WEFT_NONE;
-    while (end == WEFT_NONE) {
-        WEFT_ASSERT(self->heap.count > 0);
-        struct reached top = reached_heap_pop(&self->heap);
-        if (self->is_done[top.column]) {
-            continue;
-        }
-        if (self->row_of[top.column] == WEFT_NONE) {
-            end = top.column;
-            break;
-        }
-        self->is_done[top.column] = true;
-        self->done[self->done_count++] = top.column;
-        scan_row(self, self->row_of[top.column], top.distance, before);
-    }
-    uint32_t length = self->distance[end];
-    self->row_price[start] += length;
-    for (uint32_t i = 0; i < self->done_count; i++) {
-        uint32_t column = self->done[i];
-        uint32_t less = length - self->distance[column];
-        self->column_price[column] -= less;
-        self->row_price[self->row_of[column]] += less;
-    }
-    for (uint32_t column = end;;) {
-        uint32_t e = self->parent[column];
-        uint32_t row = row_of_entry(self, e);
-        uint32_t next =
-            self->place_of[row] == WEFT_NONE ? WEFT_NONE : self->heads[self->place_of[row]];
-        self->place_of[row] = e;
-        self->row_of[column] = row;
-        if (row == start) {
-            return;
-        }
-        column = next;
-    }
-}
-
-static void assign_plane(struct reassign *self, uint32_t plane)
-{
-    uint32_t n = self->n;
-    const uint32_t *before = &self->before[(size_t)plane * n];
-    memset(self->row_of, 0xff, n * sizeof(uint32_t));
-    memset(self->place_of, 0xff, n * sizeof(uint32_t));
-    memset(self->row_price, 0, n * sizeof(int64_t));
-    memset(self->column_price, 0, n * sizeof(int64_t));
-    for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t e = self->first[i]; e < self->first[i + 1]; e++) {
-            if (self->heads[e] == before[i] && self->left[e] > 0) {
-                self->place_of[i] = e;
-                self->row_of[before[i]] = i;
+    static const struct {
+        uint32_t depth;
+        bool moves_kept;
+    } rounds[ROUND_COUNT] = {{0, false}, {SHIFTS_MAX, false}, {2, true}};
+    for (uint32_t round = 0; round <= ROUND_COUNT; round++) {
+        for (size_t pair = 0; pair < (size_t)self->n * self->n; pair++) {
+            uint32_t from = (uint32_t)(pair / self->n);
+            uint32_t to = (uint32_t)(pair % self->n);
+            while (round < ROUND_COUNT && left[pair] > 0 &&
+                   add_by_shifts(self, from, to, rounds[round].depth, rounds[round].moves_kept)) {
+                left[pair]--;
+            }
+            for (; round == ROUND_COUNT && left[pair] > 0; left[pair]--) {
+                add_by_chain(self, from, to);
             }
         }
     }
-    for (uint32_t i = 0; i < n; i++) {
-        if (self->place_of[i] == WEFT_NONE) {
-            augment(self, i, before);
+}
+
+// Ports that are left are joined to their own node, which is idle, or to any that is left.
+static void join_rest(struct reassign *self)
+{
+    for (uint32_t plane = 0; plane < self->plane_count; plane++) {
+        for (uint32_t i = 0; i < self->n; i++) {
+            if (is_free(self->permutations, self, plane, i) &&
+                is_free(self->tails, self, plane, i)) {
+                join(self, plane, i, i);
+            }
         }
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        self->left[self->place_of[i]]--;
-        self->permutations[(size_t)plane * n + i] = self->heads[self->place_of[i]];
+        for (uint32_t i = 0, j = 0; i < self->n; i++) {
+            if (!is_free(self->permutations, self, plane, i)) {
+                continue;
+            }
+            while (!is_free(self->tails, self, plane, j)) {
+                j++;
+            }
+            join(self, plane, i, j);
+        }
     }
 }
 
@@ -377,22 +408,19 @@ void weft_circuit_reassign(uint32_t *permutations, struct weft_circuit_moves *mo
         .plane_count = plane_count,
         .before = before,
         .permutations = permutations,
-        .row_of = WEFT_NEW_RAW(&scratch, uint32_t, n),
-        .place_of = WEFT_NEW_RAW(&scratch, uint32_t, n),
-        .row_price = WEFT_NEW_RAW(&scratch, int64_t, n),
-        .column_price = WEFT_NEW_RAW(&scratch, int64_t, n),
-        .distance = WEFT_NEW_RAW(&scratch, uint32_t, n),
-        .parent = WEFT_NEW_RAW(&scratch, uint32_t, n),
-        .is_done = WEFT_NEW_RAW(&scratch, bool, n),
-        .done = WEFT_NEW_RAW(&scratch, uint32_t, n),
-        .heap = {WEFT_NEW_RAW(&scratch, struct reached, n * plane_count), 0},
+        .tails = WEFT_NEW_RAW(&scratch, uint32_t, n * plane_count),
     };
     uint32_t *wanted = WEFT_NEW_RAW(&scratch, uint32_t, n * n);
+    uint32_t *left = WEFT_NEW_RAW(&scratch, uint32_t, n * n);
     memcpy(wanted, circuits, n * n * sizeof(uint32_t));
-    uint32_t kept_max = fill_up(circuits, before, node_count, plane_count, scratch);
-    list_rows(&self, circuits, &scratch);
-    for (uint32_t plane = 0; plane < plane_count; plane++) {
-        assign_plane(&self, plane);
+    uint32_t kept_max = add_had(circuits, before, node_count, plane_count, scratch);
+    memcpy(left, circuits, n * n * sizeof(uint32_t));
+    keep_peers(&self, left);
+    add_others(&self, left);
+    join_rest(&self);
+    memset(circuits, 0, n * n * sizeof(uint32_t));
+    for (size_t port = 0; port < n * plane_count; port++) {
+        circuits[port % n * n + permutations[port]]++;
     }
     for (bool gains = true; gains;) {
         gains = false;
