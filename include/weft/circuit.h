@@ -179,11 +179,11 @@ struct weft_circuit_burst {
 };
 // Parts of a circuit's loss, all in dB; zero is none.
 struct weft_circuit_losses {
-    double budget_dB;
-    double connectors_dB;    // of a circuit together
-    double fiber_dB_per_km;  // over both ends' fibers
+    double budget_db;
+    double connectors_db;    // of a circuit together
+    double fiber_db_per_km;  // over both ends' fibers
     const double *fiber_km;  // per node, to the switches; NULL = 0
-    const double *switch_dB; // per plane, from port to port; NULL = 0
+    const double *switch_db; // per plane, from port to port; NULL = 0
 };
 // What a schedule has to carry. Zero is nothing: then schedules alone are checked.
 struct weft_circuit_traffic {

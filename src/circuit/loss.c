@@ -8,13 +8,13 @@ bool weft_circuit_check_loss(const struct weft_circuit_losses *losses, uint32_t 
                              uint32_t from, uint32_t to, struct weft_error *error)
 {
     double km = losses->fiber_km == NULL ? 0 : losses->fiber_km[from] + losses->fiber_km[to];
-    double fiber_dB = km * losses->fiber_dB_per_km;
-    double switch_dB = losses->switch_dB == NULL ? 0 : losses->switch_dB[plane];
-    double sum_dB = losses->connectors_dB + fiber_dB + switch_dB;
-    return sum_dB <= losses->budget_dB * (1 + 1e-12) ||
+    double fiber_db = km * losses->fiber_db_per_km;
+    double switch_db = losses->switch_db == NULL ? 0 : losses->switch_db[plane];
+    double sum_db = losses->connectors_db + fiber_db + switch_db;
+    return sum_db <= losses->budget_db * (1 + 1e-12) ||
            weft_fail(error, WEFT_INFEASIBLE,
                      "plane %u: the circuit from port %u to port %u loses %.4g dB of %.4g: switch "
                      "%.4g, connectors %.4g, %.4g km of fiber %.4g; take a shorter or a better way",
-                     plane, from, to, sum_dB, losses->budget_dB, switch_dB, losses->connectors_dB,
-                     km, fiber_dB);
+                     plane, from, to, sum_db, losses->budget_db, switch_db, losses->connectors_db,
+                     km, fiber_db);
 }

@@ -88,6 +88,7 @@ static void join(struct reassign *self, uint32_t plane, uint32_t from, uint32_t 
 static void keep_peers(struct reassign *self, uint32_t *left)
 {
     size_t ports = (size_t)self->plane_count * self->n;
+    WEFT_ASSERT(self->n > 0);
     memset(self->permutations, 0xff, ports * sizeof(uint32_t)); // WEFT_NONE
     memset(self->tails, 0xff, ports * sizeof(uint32_t));
     for (size_t port = 0; port < ports; port++) {
@@ -217,14 +218,15 @@ static void add_by_chain(struct reassign *self, uint32_t from, uint32_t to)
 // which keeps its peer, or one or two that do; so that few chains are turned, which may be long.
 static void add_others(struct reassign *self, uint32_t *left)
 {
+    const uint32_t n = self->n;
     static const struct {
         uint32_t depth;
         bool moves_kept;
     } rounds[ROUND_COUNT] = {{0, false}, {SHIFTS_MAX, false}, {2, true}};
     for (uint32_t round = 0; round <= ROUND_COUNT; round++) {
-        for (size_t pair = 0; pair < (size_t)self->n * self->n; pair++) {
-            uint32_t from = (uint32_t)(pair / self->n);
-            uint32_t to = (uint32_t)(pair % self->n);
+        for (uint32_t pair = 0; n > 0 && pair < n * n; pair++) {
+            uint32_t from = pair / n;
+            uint32_t to = pair % n;
             while (round < ROUND_COUNT && left[pair] > 0 &&
                    add_by_shifts(self, from, to, rounds[round].depth, rounds[round].moves_kept)) {
                 left[pair]--;

@@ -81,7 +81,7 @@ static void list_pairs(struct stagger *self, uint32_t plane_count, struct weft_a
         stays[from * n + self->before[port]] |= self->before[port] == self->after[port];
     }
     self->pairs = WEFT_NEW(arena, struct pair, n * plane_count);
-    for (size_t p = 0; p < n * n; p++) {
+    for (size_t p = 0; n > 0 && p < n * n; p++) {
         if (before[p] > 0 && after[p] > 0 && !stays[p] && p / n != p % n) {
             self->pair_of[p] = self->pair_count;
             self->pairs[self->pair_count++] = (struct pair){

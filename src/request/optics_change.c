@@ -117,8 +117,8 @@ bool weft_request_change(struct weft_change_result *result,
                          struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    uint32_t *circuits[2];
-    uint32_t counts[2];
+    uint32_t *circuits[2] = {NULL, NULL};
+    uint32_t counts[2] = {0, 0};
     if (!load(&circuits[0], &counts[0], request->from, request, base) ||
         !load(&circuits[1], &counts[1], request->to, request, base)) {
         return false;

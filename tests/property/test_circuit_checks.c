@@ -46,7 +46,7 @@ struct instance {
     struct weft_circuit_change changes[CHANGES];
     struct weft_circuit_burst bursts[BURSTS];
     double demand_bytes[NODES_MAX * NODES_MAX];
-    double switch_dB[3];
+    double switch_db[3];
     struct weft_circuit_losses losses;
     struct weft_circuit_schedule schedule;
     struct weft_circuit_traffic traffic;
@@ -94,7 +94,7 @@ static void draw_schedule(struct instance *it)
     uint32_t now[3 * NODES_MAX];
     for (uint32_t plane = 0; plane < it->planes; plane++) {
         draw_permutation(&it->first[plane * it->n], it->n);
-        it->switch_dB[plane] = 1 + weft_rng_below(&rng, 3);
+        it->switch_db[plane] = 1 + weft_rng_below(&rng, 3);
     }
     memcpy(now, it->first, sizeof now);
     uint64_t at_ps = 0;
@@ -127,7 +127,7 @@ static void draw_schedule(struct instance *it)
     }
     qsort(it->bursts, it->traffic.burst_count, sizeof *it->bursts, by_start);
     it->losses = (struct weft_circuit_losses){
-        .budget_dB = 4.5, .connectors_dB = 1.5, .switch_dB = it->switch_dB};
+        .budget_db = 4.5, .connectors_db = 1.5, .switch_db = it->switch_db};
     it->traffic.rate_Bps = RATE_BPS;
     it->traffic.bursts = it->bursts;
     it->traffic.demand_bytes = it->demand_bytes;
@@ -255,7 +255,7 @@ static void the_checker_sees_every_kind_of_damage(void **state)
             refused(&it, "add bursts for the rest");
             it.demand_bytes[burst->from * it.n + burst->to] -= 1;
         }
-        it.losses.budget_dB = 2;
+        it.losses.budget_db = 2;
         refused(&it, "connectors 1.5");
     }
 }

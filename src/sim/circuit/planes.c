@@ -329,7 +329,7 @@ bool weft_planes_build(struct weft_circuit_controller *controller,
         }
     }
     memcpy(planes->peers, setting->first, ports * sizeof(uint32_t));
-    for (size_t port = 0; port < ports; port++) {
+    for (size_t port = 0; n > 0 && port < ports; port++) {
         join(planes, (uint32_t)(port / n), (uint32_t)(port % n), 0);
     }
     *controller =
