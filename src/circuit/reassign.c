@@ -214,25 +214,32 @@ static void add_by_chain(struct reassign *self, uint32_t from, uint32_t to)
     join(self, best[0], from, to);
 }
 
-// Those that find a free plane first; then those that find one after few others have moved, none of
-// which keeps its peer, or one or two that do; so that few chains are turned, which may be long.
-static void add_others(struct reassign *self, uint32_t *left)
+// A pair's circuits that find a plane in this round: a free one; one that is free after few others
+// have moved, none of which keeps its peer; likewise after one or two that do; and last by chains,
+// so that few of those are turned, which may be long.
+static void add_pair(struct reassign *self, uint32_t *left, uint32_t from, uint32_t to,
+                     uint32_t round)
 {
-    const uint32_t n = self->n;
     static const struct {
         uint32_t depth;
         bool moves_kept;
     } rounds[ROUND_COUNT] = {{0, false}, {SHIFTS_MAX, false}, {2, true}};
+    while (round<ROUND_COUNT && * left> 0 &&
+           add_by_shifts(self, from, to, rounds[round].depth, rounds[round].moves_kept)) {
+        (*left)--;
+    }
+    for (; round == ROUND_COUNT && *left > 0; (*left)--) {
+        add_by_chain(self, from, to);
+    }
+}
+
+static void add_others(struct reassign *self, uint32_t *left)
+{
+    uint32_t n = self->n;
     for (uint32_t round = 0; round <= ROUND_COUNT; round++) {
-        for (uint32_t pair = 0; n > 0 && pair < n * n; pair++) {
-            uint32_t from = pair / n;
-            uint32_t to = pair % n;
-            while (round < ROUND_COUNT && left[pair] > 0 &&
-                   add_by_shifts(self, from, to, rounds[round].depth, rounds[round].moves_kept)) {
-                left[pair]--;
-            }
-            for (; round == ROUND_COUNT && left[pair] > 0; left[pair]--) {
-                add_by_chain(self, from, to);
+        for (uint32_t from = 0; from < n; from++) {
+            for (uint32_t to = 0; to < n; to++) {
+                add_pair(self, &left[(size_t)from * n + to], from, to, round);
             }
         }
     }

@@ -81,11 +81,14 @@ static void list_pairs(struct stagger *self, uint32_t plane_count, struct weft_a
         stays[from * n + self->before[port]] |= self->before[port] == self->after[port];
     }
     self->pairs = WEFT_NEW(arena, struct pair, n * plane_count);
-    for (size_t p = 0; n > 0 && p < n * n; p++) {
-        if (before[p] > 0 && after[p] > 0 && !stays[p] && p / n != p % n) {
-            self->pair_of[p] = self->pair_count;
-            self->pairs[self->pair_count++] = (struct pair){
-                .before_count = before[p], .is_double = before[p] > 1 && after[p] > 1};
+    for (size_t from = 0; from < n; from++) {
+        for (size_t to = 0; to < n; to++) {
+            size_t p = from * n + to;
+            if (from != to && before[p] > 0 && after[p] > 0 && !stays[p]) {
+                self->pair_of[p] = self->pair_count;
+                self->pairs[self->pair_count++] = (struct pair){
+                    .before_count = before[p], .is_double = before[p] > 1 && after[p] > 1};
+            }
         }
     }
     for (uint32_t i = 0; i < self->plane_count; i++) {

@@ -329,8 +329,10 @@ bool weft_planes_build(struct weft_circuit_controller *controller,
         }
     }
     memcpy(planes->peers, setting->first, ports * sizeof(uint32_t));
-    for (size_t port = 0; n > 0 && port < ports; port++) {
-        join(planes, (uint32_t)(port / n), (uint32_t)(port % n), 0);
+    for (uint32_t plane = 0; plane < setting->plane_count; plane++) {
+        for (uint32_t from = 0; from < n; from++) {
+            join(planes, plane, from, 0);
+        }
     }
     *controller =
         (struct weft_circuit_controller){planes, decide, setting->at_begin, setting->at_end};
