@@ -4,7 +4,7 @@
 // packet fabric beside the circuits. The flow engine is exact; packets may add what a window and a
 // few headers take.
 //
-// Mutations that made these tests fail (each was run): one dark time for all links; a command that
+// Mutations that made these tests fail: links that go dark anew with every answer; a command that
 // takes effect at once; no wait of the first packet; links of two circuits that go dark with one;
 // no event at the end of a pair's messages; a share that is not split; a dark time that does not
 // wait for packets; messages that go back to circuits.
