@@ -108,6 +108,7 @@ static double bound(const struct pairs *pairs, struct weft_arena scratch)
         least = fmin(least, alone(pairs, NULL, first, end - first, shares));
     }
     const uint32_t *order = pairs->by_column;
+    WEFT_ASSERT(order != NULL);
     for (uint32_t first = 0, end = 0; first < pairs->count; first = end) {
         while (end < pairs->count && pairs->items[order[end]].to == pairs->items[order[first]].to) {
             end++;

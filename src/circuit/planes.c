@@ -277,6 +277,7 @@ static double fixed_plan(const struct weft_plane_problem *problem, bool stays, u
 static uint32_t count_changes(const struct weft_plane_problem *problem, const uint32_t *wired)
 {
     uint32_t changes = 0;
+    WEFT_ASSERT(problem->plane_count > 0);
     for (uint32_t i = 0; i < problem->step_count * problem->plane_count; i++) {
         uint32_t plane = i % problem->plane_count;
         uint32_t ring = plane % 2 == 0 ? WEFT_PLANE_UP : WEFT_PLANE_DOWN;

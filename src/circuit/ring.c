@@ -53,6 +53,7 @@ static uint32_t order_arcs(struct place *places, const struct ring_work *work, u
     uint32_t *passing = WEFT_NEW(&scratch, uint32_t, work->ring);
     uint32_t cut = 0;
     uint32_t count = 0;
+    WEFT_ASSERT(work->ring > 0);
     for (uint32_t a = 0; a < work->arc_count; a++) {
         for (uint32_t i = 1; work->colors[a] == fiber && i < arcs[a].hops; i++) {
             passing[(arcs[a].start + i) % work->ring]++;

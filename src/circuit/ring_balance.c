@@ -62,6 +62,7 @@ static double set_prices(struct balance *self, double most, double steepness)
 {
     uint32_t ring = self->work->ring;
     double sum = 0;
+    WEFT_ASSERT(ring > 0);
     for (uint32_t f = 0; f < 2; f++) {
         for (uint32_t s = 0; s < 2 * ring; s++) {
             double price = exp(steepness * (self->load[f][s % ring] - most));

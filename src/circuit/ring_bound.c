@@ -16,6 +16,7 @@ static uint32_t over(uint64_t count, uint64_t each)
 // Arcs on each segment of a fiber, those alone that lie on it.
 static void count_loads(uint32_t *loads, const struct ring_work *work, uint32_t fiber)
 {
+    WEFT_ASSERT(work->wavelengths > 0 && work->ring > 0);
     for (uint32_t a = 0; a < work->arc_count; a++) {
         const struct weft_ring_arc *arc = &work->ways[fiber][a];
         for (uint32_t i = 0; work->colors[a] / work->wavelengths == fiber && i < arc->hops; i++) {

@@ -239,8 +239,9 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     struct weft_sim_result outcome = {.partitions.count = 1};
     struct flows_fold fold;
     struct weft_arena beside = weft_arena_split(&scratch);
-    outcome.folded = !packets && flows_fold(&fold, &player, path_total - 1, &beside, scratch);
-    if (outcome.folded) {
+    bool folded = !packets && flows_fold(&fold, &player, path_total - 1, &beside, scratch);
+    outcome.folded = folded;
+    if (folded) {
         flows_take_classes(&player, &fold, &scratch);
     } else {
         const struct weft_active_room room = {path_total, path_total, hop_max};
@@ -255,13 +256,12 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     }
     if (!sim_watch_check(&player.watch, &player.net, name_flow, NULL, error) ||
         !sim_circuits_finish(&player.net, error) ||
-        !(outcome.folded
-              ? flows_round_classes(&outcome, completion_ps, &player, flows, scratch, error)
-              : round_ends(&outcome, completion_ps, &player, error))) {
+        !(folded ? flows_round_classes(&outcome, completion_ps, &player, flows, scratch, error)
+                 : round_ends(&outcome, completion_ps, &player, error))) {
         return false;
     }
     const struct weft_active_flows *active = &player.net.active;
-    const double *from_bytes = outcome.folded ? fold.link_bytes : active->link_bytes;
+    const double *from_bytes = folded ? fold.link_bytes : active->link_bytes;
     double *link_bytes = WEFT_NEW_RAW(arena, double, fabric->link_count);
     for (uint32_t link = 0; link < fabric->link_count; link++) {
         link_bytes[link] = from_bytes[link];

@@ -20,7 +20,7 @@ static bool build_fabric(struct weft_fabric *fabric, const struct weft_mixnet_ex
                          struct weft_arena *arena, struct weft_error *error)
 {
     uint32_t n = self->node_count;
-    struct weft_link *links = WEFT_NEW(arena, struct weft_link, (size_t)n * n + 2 * n);
+    struct weft_link *links = WEFT_NEW(arena, struct weft_link, (size_t)n * n + 2 * (size_t)n);
     uint32_t count = 0;
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = 0; j < n; j++) {

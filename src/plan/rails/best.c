@@ -187,8 +187,8 @@ static void propose(struct search *search, const struct rail_times *still,
         memcpy(least_ps, next_ps, sizeof least_ps);
     }
     uint8_t last = 0;
-    for (uint8_t d = 1; d < DECISIONS; d++) {
-        last = least_ps[d] < least_ps[last] ? d : last;
+    for (uint32_t d = 1; d < DECISIONS; d++) {
+        last = least_ps[d] < least_ps[last] ? (uint8_t)d : last;
     }
     for (uint32_t c = count; c-- > 0;) {
         decide(search, c, last);
@@ -219,10 +219,10 @@ static void improve(struct search *search, struct weft_arena scratch)
         }
         for (uint32_t c = 0; c < program->class_count && search->replays_left > 0; c++) {
             uint8_t now = search->best[search->members[search->first[c]]];
-            for (uint8_t d = 0; d < DECISIONS; d++) {
+            for (uint32_t d = 0; d < DECISIONS; d++) {
                 if (d != now && search->choices[c].has[d]) {
                     memcpy(search->trial, search->best, program->op_count);
-                    decide(search, c, d);
+                    decide(search, c, (uint8_t)d);
                     found |= attempt(search, scratch);
                 }
             }
@@ -249,8 +249,8 @@ uint64_t rail_best(uint8_t *decisions, struct rail_program *program, const struc
     search.trial = WEFT_NEW(&scratch, uint8_t, program->op_count + 1);
     program->class_count = 0;
     find_classes(&search, still, &scratch);
-    for (uint8_t d = 0; d < DECISIONS; d++) {
-        memset(search.trial, d, program->op_count);
+    for (uint32_t d = 0; d < DECISIONS; d++) {
+        memset(search.trial, (int)d, program->op_count);
         (void)attempt(&search, scratch);
     }
     propose(&search, still, scratch);

@@ -261,6 +261,7 @@ static bool add_exchange(struct compiler *compiler, struct rail_op *op, uint32_t
     load.pair_count = list_pairs(pairs, compiler, barrier);
     load.member_count = list_members(members, &load.place_count, compiler, &load, scratch);
     load.members = members;
+    WEFT_ASSERT(load.place_count > 0); // there is a transfer
     if (load.member_count % load.place_count != 0) {
         return weft_fail(error, WEFT_INFEASIBLE,
                          "task %u: an all-to-all has other servers on one rail than on another, so "

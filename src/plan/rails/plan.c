@@ -158,10 +158,13 @@ static bool search(struct planner *planner, struct weft_arena *arena, struct wef
     }
     if (planner->found == NULL) {
         *environment->error = first;
-        return first.code != WEFT_OK
-                   ? weft_wrap(environment->error, "no strategy keeps to photonic rails")
-                   : weft_fail(environment->error, WEFT_INFEASIBLE,
-                               "the task graphs of this model are too large to replay on rails");
+        bool told =
+            first.code != WEFT_OK
+                ? weft_wrap(environment->error, "no strategy keeps to photonic rails")
+                : weft_fail(environment->error, WEFT_INFEASIBLE,
+                            "the task graphs of this model are too large to replay on rails");
+        WEFT_ASSERT(!told);
+        return false;
     }
     return true;
 }

@@ -283,6 +283,7 @@ static double ring_load(const struct rail_load *load, const uint32_t *ring, uint
     double *delta[2] = {WEFT_NEW(&scratch, double, 2 * (size_t)count + 1),
                         WEFT_NEW(&scratch, double, 2 * (size_t)count + 1)};
     uint32_t largest = 0;
+    WEFT_ASSERT(count > 0);
     for (uint32_t i = 0; i < count; i++) {
         largest = ring[i] > largest ? ring[i] : largest;
     }

@@ -51,7 +51,8 @@ static struct weft_bound ring_bound(const struct sip_fold *fold, const struct we
     }
     struct weft_bound bound = weft_bound_named("ring-cut");
     char text[WEFT_UNIT_TEXT];
-    bound.seconds = most / (2 * (sip->wavelengths / 2) * sip->wave_Bps) * (1 - ROUNDING_RATIO);
+    uint32_t each_way = sip->wavelengths / 2;
+    bound.seconds = most / (2.0 * each_way * sip->wave_Bps) * (1 - ROUNDING_RATIO);
     bound.reason = weft_arena_format(
         arena,
         "accelerators %u to %u send %s to the others, over one segment of each fiber with "

@@ -16,12 +16,12 @@ static struct weft_ring_set rings_both_ways(const struct weft_taskgraph *graph,
         for (uint32_t i = 0; i < count; i++) {
             back[i] = graph->group_members[first + count - 1 - i];
         }
-        rings[2 * g] = (struct weft_ring){.group = g,
-                                          .member_count = count,
-                                          .members = graph->group_members + first,
-                                          .share_ratio = 0.5};
-        rings[2 * g + 1] = rings[2 * g];
-        rings[2 * g + 1].members = back;
+        rings[2 * (size_t)g] = (struct weft_ring){.group = g,
+                                                  .member_count = count,
+                                                  .members = graph->group_members + first,
+                                                  .share_ratio = 0.5};
+        rings[2 * (size_t)g + 1] = rings[2 * (size_t)g];
+        rings[2 * (size_t)g + 1].members = back;
     }
     return (struct weft_ring_set){2 * graph->group_count, rings};
 }

@@ -361,10 +361,14 @@ bool weft_sip_search(struct weft_sip_result *result, const struct weft_study *st
         .play = play_light,
         .context = &light,
     };
-    struct trial best;
+    struct trial best = {.fold = NULL};
     struct weft_sip_result found = {.plan = {.fabric = fabric}};
-    if (!run_hunt(&best, &hunt) || !sip_certify(&found.plan.certificate, best.fold, fabric, &full,
-                                                best.run.iteration_s, environment)) {
+    if (!run_hunt(&best, &hunt)) {
+        return false;
+    }
+    WEFT_ASSERT(best.fold != NULL); // one was played at least
+    if (!sip_certify(&found.plan.certificate, best.fold, fabric, &full, best.run.iteration_s,
+                     environment)) {
         return false;
     }
     publish(&found, &best, &hunt, environment->arena);
@@ -430,10 +434,11 @@ bool weft_sip_switch(struct weft_sip_switched *result, const struct weft_study *
         .play = play_electric,
         .context = &context,
     };
-    struct trial best;
+    struct trial best = {.fold = NULL};
     if (!run_hunt(&best, &hunt)) {
         return false;
     }
+    WEFT_ASSERT(best.fold != NULL); // one was played at least
     *result = (struct weft_sip_switched){best.fold->choice.dp, best.fold->choice.mp,
                                          best.fold->choice.batch.samples, best.run.iteration_s,
                                          best.fold->choice.batch.iterations};

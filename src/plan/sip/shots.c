@@ -233,6 +233,7 @@ static bool choose(struct controller *c, const double *unserved, struct weft_are
 static void light_up(struct controller *c, bool dark)
 {
     uint32_t n = c->n;
+    WEFT_ASSERT(n > 0);
     for (size_t pair = 0; pair < (size_t)n * n; pair++) {
         if (c->link_of[pair] != WEFT_NONE) {
             c->rate_Bps[c->link_of[pair]] = 0;

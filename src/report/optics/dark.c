@@ -88,7 +88,8 @@ static void add_fabric(struct weft_text *text, const struct weft_dark_chart *cha
     }
     weft_text_add(text, "\"/>\n");
     double x = LEFT + (RIGHT - LEFT) * (place % LEGEND_COLUMNS) / LEGEND_COLUMNS;
-    double y = LEGEND_TOP + LEGEND_ROW * (place / LEGEND_COLUMNS);
+    uint32_t row = place / LEGEND_COLUMNS;
+    double y = LEGEND_TOP + LEGEND_ROW * row;
     begin_line(text, line);
     weft_text_add(text, "M%.1f %.1fh22\"/>\n", x, y - 4);
     svg_label(text, svg_at(x + 27, y, SVG_START), "t", "%s", chart->names[line]);

@@ -359,8 +359,7 @@ static bool check_fabrics(const struct weft_buy_request *request, struct weft_er
     return weft_refuse_stated(moving, error,
                               "is of fabrics whose circuits move; name one, photonic-rails for "
                               "example, or leave it out") &&
-           weft_refuse_stated(packets, error,
-                              "is of fabrics whose circuits stay; leave it out");
+           weft_refuse_stated(packets, error, "is of fabrics whose circuits stay; leave it out");
 }
 
 bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_request *request,

@@ -81,9 +81,9 @@ bool weft_hybrid_exchange_of(struct weft_hybrid_exchange *exchange,
     if (!weft_hybrid_job_open(&job, hybrid, study, error)) {
         return false;
     }
-    const struct weft_transformer *stack = job.model->transformer;
+    const struct weft_transformer *stack = study->model->transformer;
     if (stack->experts == 0) {
-        return weft_fail(error, WEFT_INPUT, "%s has no experts", job.model->name);
+        return weft_fail(error, WEFT_INPUT, "%s has no experts", study->model->name);
     }
     const struct weft_hybrid_rates rates = {1, 1, 1, 1, 1, 1, 0}; // none of what is read here
     weft_hybrid_job_price(&job, &rates);
