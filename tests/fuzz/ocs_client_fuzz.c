@@ -2,31 +2,14 @@
 // The RESTCONF driver and its HTTP client: whatever a switch answers to the exchanges of a change
 // (0xff ends an answer), the change is done and circuits are a matching, or there is one line of
 // complaint; always in time.
-//
-// Answers come over loopback from a thread, as libcurl reads from sockets alone.
 
-#include "fuzz.h"
-
+#include "liar.h"
 #include "runtime/ocs/libraries.h"
-#include "runtime/ocs/ocs.h"
 
-#include <arpa/inet.h>
-#include <pthread.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
+enum { TIMEOUT_MS = 2000 };
 
-enum { TIMEOUT_MS = 2000, PORTS_MAX = 64 };
-
-// The switch: one answer a connection, then the end. Behind the last one it says that it is out of
-// order, as the client waits between the times that it asks for nothing.
-struct liar {
-    int listener;
-    const uint8_t *data;
-    size_t size;
-    atomic_bool stop;
-};
-
+// One answer a connection, then the end. Behind the last one it says that it is out of order, as
+// the client waits between the times that it asks for nothing.
 static void *lie(void *context)
 {
     struct liar *liar = context;
@@ -55,76 +38,17 @@ static void *lie(void *context)
     }
 }
 
-static struct sockaddr_in own_address;
-
-// At another loopback address each time, as ports would run out: each rests for a minute after use.
-static int listen_anew(void)
-{
-    static uint32_t count;
-    own_address = (struct sockaddr_in){
-        .sin_family = AF_INET,
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 256 * (count / 250 % 65536) + count % 250)};
-    count++;
-    socklen_t size = sizeof own_address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-    WEFT_ASSERT(bind(listener, (struct sockaddr *)&own_address, size) == 0);
-    WEFT_ASSERT(listen(listener, 8) == 0);
-    WEFT_ASSERT(getsockname(listener, (struct sockaddr *)&own_address, &size) == 0);
-    return listener;
-}
-
-static bool change_circuits(struct fuzz_desk *desk, struct weft_error *error)
-{
-    char address[32];
-    struct weft_ocs ocs;
-    struct weft_ocs_change change;
-    struct weft_ocs_port ports[PORTS_MAX];
-    uint32_t outputs[PORTS_MAX];
-    const struct weft_ocs_circuit circuit = {0, 0};
-    char host[INET_ADDRSTRLEN];
-    inet_ntop(AF_INET, &own_address.sin_addr, host, sizeof host);
-    snprintf(address, sizeof address, "%s:%u", host, ntohs(own_address.sin_port));
-    const struct weft_ocs_access access = {.address = address,
-                                           .user = "admin",
-                                           .password = "root",
-                                           .timeout_ms = TIMEOUT_MS,
-                                           .total_ms = TIMEOUT_MS};
-    if (!weft_ocs_open(&ocs, &access, &desk->arena, error)) {
-        return false;
-    }
-    bool fine = ocs.port_count > PORTS_MAX
-                    ? weft_fail(error, WEFT_IO, "more ports than are looked at")
-                    : weft_ocs_connect(&change, &ocs, &circuit, 1, desk->scratch, error) &&
-                          weft_ocs_read(outputs, &ocs, error) &&
-                          weft_ocs_statistics(ports, &ocs, error);
-    weft_ocs_close(&ocs);
-    return fine;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_desk desk;
-    struct weft_error error = {.code = WEFT_OK};
-    struct liar liar = {.listener = listen_anew(), .data = data, .size = size};
-    struct timespec before;
-    struct timespec after;
-    pthread_t thread;
+    struct weft_error error;
+    struct liar liar;
     fuzz_open(&desk);
     // Without its libraries, which lie beside the build's programs, the client only complains.
     WEFT_ASSERT(weft_module_load(&weft_http_module, &error) != NULL);
-    WEFT_ASSERT(pthread_create(&thread, NULL, lie, &liar) == 0);
-    clock_gettime(CLOCK_MONOTONIC, &before);
-    if (!change_circuits(&desk, &error)) {
-        WEFT_ASSERT(error.code == WEFT_IO || error.code == WEFT_UNSUPPORTED ||
-                    error.code == WEFT_INFEASIBLE);
-        fuzz_check_line(&error);
-    }
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    WEFT_ASSERT(after.tv_sec - before.tv_sec <= 5 * TIMEOUT_MS / 1000);
-    atomic_store(&liar.stop, true);
-    shutdown(liar.listener, SHUT_RDWR); // ends accept, where a connection could be interrupted
-    pthread_join(thread, NULL);
-    close(liar.listener);
+    liar_open(&liar, lie, data, size);
+    liar_check(&liar, "http", TIMEOUT_MS, 5 * TIMEOUT_MS / 1000, &desk);
+    liar_close(&liar);
     fuzz_close(&desk);
     return 0;
 }
