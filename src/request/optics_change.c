@@ -32,7 +32,7 @@ static bool load(uint32_t **circuits, uint32_t *node_count, const char *path,
     for (size_t i = 0; i < n; i++) {
         uint64_t most = out[i] > in[i] ? out[i] : in[i];
         if (most > request->ports) {
-            weft_fail(base->error, WEFT_INFEASIBLE, "%s: node %zu has %llu circuits and %u ports",
+            weft_fail(base->error, WEFT_INFEASIBLE, "%s: node %zu has %llu circuits, and ports: %u",
                       path, i, (unsigned long long)most, request->ports);
             return weft_remedy(base->error, "ports", "N");
         }

@@ -31,3 +31,9 @@ try weft plan llama3-8b "$cluster" --fabric mixnet
 try weft compare mixtral-8x7b "$cluster" --sweep dark-time=1s..1us
 try weft compare mixtral-8x7b "$cluster" --sweep rate=1us..1s
 try weft plan mixtral-8x7b "$cluster" --dark-time 1ms
+try weft plan mixtral-8x7b "$cluster" --fabric photonic-rails --dark-time 10ms,1ms
+try weft compare mixtral-8x7b "$cluster" --dark-time 0s,1ms --plot dark.svg
+weft plan gpt3-1.3b "$cluster" --fabric photonic-rails --dark-time 0s --json | python3 -c '
+import json, sys
+plan = json.load(sys.stdin)
+print(plan["dark_s"], plan["dark_share"] == 0)'

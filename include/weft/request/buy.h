@@ -32,8 +32,8 @@ struct weft_buy_request {
     struct weft_count_list batches;   // samples of an iteration, one answer each; none: the job's
     double tokens;                    // of the training; 0 = not said
     double seconds;                   // effort of the search on each fabric; 0: 10
-    // Of fabrics whose circuits move: how long a switch turns (none: 25 ms), one after the other;
-    // the rows are of the first, and `moved` of the result of each.
+    // Of fabrics whose circuits move: how long a switch turns (none: 25 ms); several rise from
+    // above 0: the rows are of the first, and `moved` of the result of each.
     struct weft_time_list dark_times;
     uint32_t delays; // by weft_delays_words
     bool own;        // Weft's own plan has a row, too, the last one, up to 128 servers

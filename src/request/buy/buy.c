@@ -178,7 +178,7 @@ static bool fill_row(struct weft_buy_row *row, const struct run *run,
     row->found.cluster = run->result->cluster;
     row->found.setting = run->result->setting;
     const struct weft_time_list *dark = &run->request->dark_times;
-    uint64_t dark_ps = dark->count > 0 ? dark->ps[0] : 0;
+    uint64_t dark_ps = dark->count > 0 ? dark->ps[0] : WEFT_NEVER;
     if (counted && (own     ? weft_buy_plan_own(row, run->request, run->environment)
                     : moves ? weft_buy_plan_moving(row, run->request, dark_ps, run->environment)
                             : weft_request_strategy_of(&row->found, &wanted, run->environment))) {
@@ -342,6 +342,13 @@ static bool check_fabrics(const struct weft_buy_request *request, struct weft_er
                        : weft_fail(error, unknown.code,
                                    "%s; or photonic-rails, mixnet, sip-ocs, sip-ring",
                                    unknown.message);
+        }
+    }
+    const struct weft_time_list *dark = &request->dark_times;
+    for (uint32_t i = 0; dark->count > 1 && i < dark->count; i++) {
+        if (dark->ps[i] <= (i > 0 ? dark->ps[i - 1] : 0)) {
+            return weft_fail(error, WEFT_USAGE,
+                             "{dark-time}: several times rise, from above 0; write 1us,1ms");
         }
     }
     const struct weft_stated moving[] = {

@@ -34,7 +34,8 @@ bool weft_buy_count_own(struct weft_buy_row *row, const struct weft_plan *plan,
 // Fails as weft_coplan_build does.
 bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *request,
                        struct weft_request_environment *environment) WEFT_MUST_USE;
-// Likewise by the planner of a fabric whose circuits move, which take dark_ps to turn (0 = 25 ms).
+// Likewise by the planner of a fabric whose circuits move, which take dark_ps to turn (WEFT_NEVER:
+// not said, 25 ms).
 bool weft_buy_plan_moving(struct weft_buy_row *row, const struct weft_buy_request *request,
                           uint64_t dark_ps, struct weft_request_environment *environment)
     WEFT_MUST_USE;

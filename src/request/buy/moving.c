@@ -70,13 +70,13 @@ bool weft_buy_plan_moving(struct weft_buy_row *row, const struct weft_buy_reques
         return false;
     }
     struct weft_moving_options options = {
-        .delays = WEFT_CIRCUIT_IDEAL(dark_ps > 0 ? dark_ps : DARK_PS),
+        .delays = WEFT_CIRCUIT_IDEAL(dark_ps != WEFT_NEVER ? dark_ps : DARK_PS),
         .given = request->strategy != NULL ? &strategy : NULL,
         .seconds = request->seconds,
     };
     if (request->delays == WEFT_DELAYS_COMMODITY) {
         options.delays = WEFT_CIRCUIT_COMMODITY;
-        options.delays.dark_ps = dark_ps > 0 ? dark_ps : options.delays.dark_ps;
+        options.delays.dark_ps = dark_ps != WEFT_NEVER ? dark_ps : options.delays.dark_ps;
     }
     struct weft_moving_plan *plan = WEFT_NEW(base->arena, struct weft_moving_plan, 1);
     if (!plan_fabric(plan, weft_moving_named(row->fabric), &study, &options, base) ||
