@@ -325,13 +325,15 @@ struct weft_plane_problem {
     double rate_Bps;      // of a node's port on one plane
     double hop_s;
     double change_s;
-    uint32_t label_limit; // states kept after a step; 0 = 256
+    uint32_t label_limit; // states kept after a step; 0 = 256, beyond 128 steps fewer
+    double most_s;        // what takes longer is not looked for; 0 = all is
+    weft_stop stop;       // then it is `cut`
 };
 #define WEFT_PLANES_MAX 4u
 #define WEFT_PLANE_UP (WEFT_NONE - 1) // the ring, as a pattern
 #define WEFT_PLANE_DOWN (WEFT_NONE - 2)
 struct weft_plane_plan {
-    double seconds;
+    double seconds;   // INFINITY: longer than most_s
     uint32_t changes; // of planes
     bool cut;         // states were left out, so that it may not be the best of its kind
     uint32_t *wired;  // [step * plane_count + plane]: the pattern that it has or turns to

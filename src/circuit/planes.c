@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define LABELS 256u
+#define LABELS_LEAST 16u
+#define LABEL_STEPS 128u // so many keep LABELS; of more steps all together keep as many
 // Circuits that no later step has: all of them are alike.
 #define WIRED_DEAD (WEFT_NONE - 3)
 // What a plane may turn to at a step: its circuits, the next two that differ, a ring either way.
@@ -334,8 +336,12 @@ static void init_search(struct search *search, const struct weft_plane_problem *
         .problem = problem,
         .last_use = WEFT_NEW(scratch, uint32_t, problem->pattern_count),
         .rest_s = WEFT_NEW(scratch, double, problem->step_count + 1),
-        .limit = problem->label_limit > 0 ? problem->label_limit : LABELS,
+        .limit = problem->label_limit,
     };
+    if (search->limit == 0) {
+        uint32_t spans = 1 + problem->step_count / (LABEL_STEPS + 1);
+        search->limit = LABELS / spans > LABELS_LEAST ? LABELS / spans : LABELS_LEAST;
+    }
     for (uint32_t s = 0; s < problem->step_count; s++) {
         WEFT_ASSERT(problem->steps[s].pattern < problem->pattern_count);
         search->last_use[problem->steps[s].pattern] = s;
@@ -367,7 +373,8 @@ static bool search_steps(struct search *search, const struct label **steps, uint
             chosen.parent = i;
             choose(search, &from[i], &chosen, 0, 0);
         }
-        if (search->next_count == 0) {
+        search->cut = search->cut || weft_stopped(problem->stop);
+        if (search->next_count == 0 || weft_stopped(problem->stop)) {
             return false;
         }
         struct label *labels = WEFT_NEW_RAW(scratch, struct label, search->next_count);
@@ -397,14 +404,17 @@ void weft_circuit_planes(struct weft_plane_plan *plan, const struct weft_plane_p
     init_search(&search, problem, &scratch);
     double stay_s = fixed_plan(problem, true, NULL);
     double always_s = fixed_plan(problem, false, NULL);
-    search.most_s = fmin(stay_s, always_s);
+    double fixed_s = fmin(stay_s, always_s);
+    double most_s = problem->most_s > 0 ? problem->most_s : (double)INFINITY;
+    search.most_s = fmin(fixed_s, most_s);
     const struct label **steps = WEFT_NEW(&scratch, const struct label *, problem->step_count);
     uint32_t best = 0;
     if (search_steps(&search, steps, &best, &scratch)) {
         plan->seconds = steps[problem->step_count - 1][best].time_s;
         trace(plan, problem, steps, best);
     } else {
-        plan->seconds = fixed_plan(problem, stay_s <= always_s, plan->wired);
+        (void)fixed_plan(problem, stay_s <= always_s, plan->wired);
+        plan->seconds = fixed_s <= most_s ? fixed_s : (double)INFINITY;
     }
     plan->changes = count_changes(problem, plan->wired);
     plan->cut = search.cut;

@@ -118,6 +118,10 @@ bool weft_request_rewired(struct weft_rewired_result *result,
         struct weft_rewired_options options = request->options;
         double crossover_s = 0;
         options.rate_Bps = request->rates_Bps[r];
+        options.stop = base->stop;
+        if (options.rate_Bps <= 0) {
+            return weft_fail(base->error, WEFT_USAGE, "{rate} is 0; write for example 800Gbps");
+        }
         if (weft_stopped(base->stop)) {
             break;
         }

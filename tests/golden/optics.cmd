@@ -37,4 +37,5 @@ print(t["best"], t["seconds"] <= min(a["always_s"] for a in t["algorithms"]))'
 try weft optics collective --ranks 1
 try weft optics collective --ranks 8 --kind broadcast
 try weft optics collective --ranks 8 --dark-time 1us,soon
+try weft optics collective --ranks 8 --rate 0Gbps
 try weft optics collective

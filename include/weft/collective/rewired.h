@@ -24,6 +24,7 @@ struct weft_rewired_options {
     double rate_Bps;      // of a rank, all planes together
     double hop_s;
     double change_s; // of a plane, between two sets of circuits
+    weft_stop stop;  // rows are then `cut`
 };
 
 // The steps of a schedule: flows of one round that go equally far form a step, where a rank has

@@ -24,6 +24,7 @@ static struct weft_plane_problem problem_of(const struct weft_rewired_options *o
         .rate_Bps = options->rate_Bps / options->plane_count,
         .hop_s = options->hop_s,
         .change_s = options->change_s,
+        .stop = options->stop,
     };
 }
 
@@ -136,8 +137,9 @@ static bool is_quicker(const struct prepared *prepared, const struct weft_rewire
         struct weft_arena found = weft_arena_split(&room);
         struct weft_plane_plan plan;
         problem.change_s = change_s;
+        problem.most_s = limit_s * (1 - 1e-9); // not by rounding
         weft_circuit_planes(&plan, &problem, &found, room);
-        if (plan.seconds < limit_s * (1 - 1e-9)) { // not by rounding
+        if (!isinf(plan.seconds)) {
             return true;
         }
     }
