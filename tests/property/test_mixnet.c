@@ -424,7 +424,8 @@ static void waits_are_counted(void **state)
     assert_true(fabs(replay->wait_s[0] - 0.03) < 1e-9);
     assert_true(replay->exchange_s[0] > 0.03 + 0.9 * replay->ideal_s);
     assert_true(found.iteration_s - found.still_s > 0.03 * 32);
-    // Faults leave fewer ports, and a server without circuits costs most.
+    // Faults leave fewer ports. A spare whose NICs are all on packets costs little, and most one
+    // whose circuits lead nowhere.
     double iterations_s[WEFT_FAULT_COUNT];
     options.first = WEFT_FIRST_PREDICT;
     for (uint32_t f = 0; f < WEFT_FAULT_COUNT; f++) {
@@ -435,7 +436,8 @@ static void waits_are_counted(void **state)
     }
     assert_true(iterations_s[WEFT_FAULT_PACKET_NIC] > iterations_s[WEFT_FAULT_NONE]);
     assert_true(iterations_s[WEFT_FAULT_CIRCUIT_NIC] > iterations_s[WEFT_FAULT_NONE]);
-    assert_true(iterations_s[WEFT_FAULT_SERVER] > iterations_s[WEFT_FAULT_PACKET_NIC]);
+    assert_true(iterations_s[WEFT_FAULT_SERVER] < 1.1 * iterations_s[WEFT_FAULT_NONE]);
+    assert_true(iterations_s[WEFT_FAULT_ALIKE] > 1.2 * iterations_s[WEFT_FAULT_PACKET_NIC]);
 }
 
 static void plans_are_whole(void **state)

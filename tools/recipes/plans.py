@@ -231,7 +231,7 @@ def mixnet_dark(tool):
        "weft optics mixnet MODEL --batch 8192 --rate 400Gbps --steps 2 --faults")
 def mixnet_faults(tool):
     published = {"packet-nic": "+3.3 %", "circuit-nic": "+3.3 %", "gpu": "+5.1 %",
-                 "server": "+6.5 %"}
+                 "server": "+6.5 %", "server-alike": ""}
 
     def rows():
         found = [tool.weft("optics", "mixnet", model, "--batch", 8192, "--rate", "400Gbps",

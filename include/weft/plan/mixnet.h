@@ -45,7 +45,7 @@ void weft_experts_demand(double *bytes, const double *loads, const struct weft_e
 // share of what expert e has that f gets next. Columns are shares (not negative, sum 1) and
 // minimize the squared error over `samples` rows of both loads, each first scaled to sum 1; by
 // accelerated projected gradient (Beck and Teboulle, FISTA, 2009), projections on the simplex after
-// Duchi et al. (ICML 2008). `matrix` is where it begins. O(experts^2 (experts + samples)).
+// Michelot (1986). `matrix` is where it begins. O(experts^2 samples).
 void weft_experts_fit(double *matrix, const double *before, const double *after, uint32_t samples,
                       uint32_t experts, struct weft_arena scratch);
 // next[experts] = matrix * loads.
@@ -91,10 +91,11 @@ enum weft_mixnet_fault {
     WEFT_FAULT_PACKET_NIC,
     WEFT_FAULT_CIRCUIT_NIC, // or the circuits' port, or its fiber
     WEFT_FAULT_GPU,         // a spare one on another server takes its load, over packets alone
-    WEFT_FAULT_SERVER,      // a spare server, over packets alone
+    WEFT_FAULT_SERVER,      // a spare server, all of whose NICs are on packets
+    WEFT_FAULT_ALIKE,       // one that is cabled as the others: its circuits lead nowhere
     WEFT_FAULT_COUNT,
 };
-// "none", "packet-nic", "circuit-nic", "gpu", "server".
+// "none", "packet-nic", "circuit-nic", "gpu", "server", "server-alike".
 const char *weft_mixnet_fault_name(enum weft_mixnet_fault fault);
 
 struct weft_mixnet_options {

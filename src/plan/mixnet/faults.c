@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A region with something failed: fewer ports of its first server, or a spare GPU or server that
 // takes the place of one and is reached over packets alone (MixNet, SIGCOMM 2025, section 5). The
-// circuits of the others are chosen anew for what is left.
+// circuits of the others are chosen anew for what is left. A spare serves many regions and stands
+// in none, so that all its NICs are on packets; alike is one that is cabled as the others.
 
 #include "plan/mixnet/mixnet.h"
 
@@ -9,7 +10,8 @@
 
 const char *weft_mixnet_fault_name(enum weft_mixnet_fault fault)
 {
-    static const char *const names[] = {"none", "packet-nic", "circuit-nic", "gpu", "server"};
+    static const char *const names[] = {"none", "packet-nic", "circuit-nic",
+                                        "gpu",  "server",     "server-alike"};
     WEFT_ASSERT(fault < WEFT_FAULT_COUNT);
     return names[fault];
 }
@@ -66,7 +68,9 @@ void weft_mixnet_set_ports(struct weft_split_options *split,
     } else if (region->fault == WEFT_FAULT_CIRCUIT_NIC) {
         circuits[0] -= 1;
     } else {
-        circuits[region->fault == WEFT_FAULT_GPU ? n - 1 : 0] = 0;
+        uint32_t spare = region->fault == WEFT_FAULT_GPU ? n - 1 : 0;
+        circuits[spare] = 0;
+        packets[spare] += region->fault == WEFT_FAULT_ALIKE ? 0 : split->circuit_ports;
     }
     split->node_circuits = circuits;
     split->node_packets = packets;
