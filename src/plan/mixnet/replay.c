@@ -490,7 +490,7 @@ bool weft_mixnet_replay(struct weft_mixnet_replay *replay,
     // The first half of the steps is what is known of the loads, the second half is played.
     uint32_t known = self.trace.steps / 2;
     set_up(&self, known, scratch);
-    if (options->first == WEFT_FIRST_PREDICT && known > 0) {
+    if (options->first == WEFT_FIRST_PREDICT && known > 0 && self.n > 1) {
         learn(&self, known, scratch);
     }
     for (uint32_t s = 0; s < exchange->stages; s++) {
