@@ -5,7 +5,7 @@
 
 #include "liar.h"
 
-enum { TIMEOUT_MS = 50, SECONDS_MAX = 4 };
+enum { TIMEOUT_MS = 15, SECONDS_MAX = 4 };
 
 // One piece for each time that something comes, then the end.
 static void *lie(void *context)

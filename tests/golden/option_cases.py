@@ -391,7 +391,7 @@ CASES += [
     Case("plan-bought", "plan", "gpt3-1.3b cluster.yaml --fabric leaf-spine --json",
          {**MODELED, "model": ["gpt3-2.7b"], "batches": ["256,128"], "batch": ["128"]},
          {"effort": LIMIT, "oversubscription": ONE_TIER}),
-    Case("plan-moving", "plan", "gpt3-1.3b cluster.yaml --fabric photonic-rails --json",
+    Case("plan-moving", "plan", DEGREES + " --fabric photonic-rails --json",
          {**MODELED, "model": ["gpt3-2.7b"], "batches": ["256,128"], "batch": ["128"],
           "dark-time": ["20s"], "strategy": ["tp=2,pp=2,micro=4"]},
          {"effort": LIMIT}),

@@ -91,7 +91,7 @@ table("shared-cluster", "docs/scheduler.md", "long", "", "tools/shared_cluster b
        "claim | reference | ours | verdict | CPU s | command | source",
        "weft reproduce --all -o FOLDER", maker=("tools/reproduce", "--all"))
 def reproduce(tool):
-    """For a test: claims that take at most half a minute and are no measurements of this machine.
+    """For a test: claims that take at most ten seconds and are no measurements of this machine.
     Those of the short suite have a test of their own."""
     def row(claim):
         found = tool.weft("reproduce", claim["name"], codes=(0, 1, 4))
@@ -101,5 +101,5 @@ def reproduce(tool):
                  f"{found['ours']:.5g} {claim['unit']}", *[None] * 4]]
     claims = json.loads(tool.run("weft", "reproduce", "--list", "--json"))["claims"]
     return [lambda claim=claim: row(claim) for claim in claims
-            if not claim["short"] and claim["cost_s"] <= 30 and claim["unit"] != "s"
+            if not claim["short"] and claim["cost_s"] <= 10 and claim["unit"] != "s"
             and not any(command.startswith("weft lab") for command in claim["commands"])]
