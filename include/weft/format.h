@@ -11,6 +11,7 @@
 #include "weft/format/claims.h"
 #include "weft/format/cluster.h"
 #include "weft/format/comparisons.h"
+#include "weft/format/expert_job.h"
 #include "weft/format/experts.h"
 #include "weft/format/export.h"
 #include "weft/format/fbuf.h"

@@ -345,6 +345,7 @@ bool lab_message_begin(struct lab_worker *worker, struct lab_in *in)
 {
     const struct lab_frame *frame = &in->frame;
     in->into = NULL;
+    in->checks = false;
     if (frame->operation >= worker->program->operation_count ||
         operation_of(worker, frame->operation)->server != worker->self->rank) {
         worker->self->blamed = worker->connections.streams[in->stream].from;
@@ -353,6 +354,8 @@ bool lab_message_begin(struct lab_worker *worker, struct lab_in *in)
     }
     const struct lab_operation *p = operation_of(worker, frame->operation);
     struct lab_collective *collective = worker->collectives[frame->operation];
+    in->checks = worker->work->options.check_transfers && p->kind == LAB_OPERATION_RECEIVE &&
+                 frame->ring != LAB_SIGNAL_RING;
     if (p->kind != LAB_OPERATION_COLLECTIVE || frame->bytes == 0 || collective->data == NULL ||
         frame->ring >= collective->ring_count) {
         return true;
@@ -369,6 +372,27 @@ bool lab_message_begin(struct lab_worker *worker, struct lab_in *in)
     return true;
 }
 
+bool lab_message_check(struct lab_worker *worker, const struct lab_in *in, const char *data,
+                       size_t length)
+{
+    uint64_t byte = in->got - sizeof in->frame;
+    worker->checked_bytes += length;
+    while (length > 0) {
+        size_t at = lab_out_fill_at(worker, in->frame.operation, byte);
+        size_t part = LAB_FILL_BYTES - at < length ? LAB_FILL_BYTES - at : length;
+        if (memcmp(worker->buffers.fill + at, data, part) != 0) {
+            return weft_fail(worker->error, WEFT_INFEASIBLE,
+                             "rank %u: task %u: bytes from %llu on are not those that were sent",
+                             worker->self->rank, operation_of(worker, in->frame.operation)->task,
+                             (unsigned long long)byte);
+        }
+        byte += part;
+        data += part;
+        length -= part;
+    }
+    return true;
+}
+
 // One of the things that an operation waits for has happened.
 static void arrive(struct lab_worker *worker, uint32_t operation, uint64_t now_ns)
 {
@@ -378,12 +402,11 @@ static void arrive(struct lab_worker *worker, uint32_t operation, uint64_t now_n
     }
 }
 
-#define SIGNAL_RING UINT16_MAX
 void lab_message_end(struct lab_worker *worker, const struct lab_frame *frame, uint64_t now_ns)
 {
     const struct lab_operation *p = operation_of(worker, frame->operation);
     worker->received_bytes += frame->bytes;
-    if (frame->ring == SIGNAL_RING) {
+    if (frame->ring == LAB_SIGNAL_RING) {
         arrive(worker, frame->operation, now_ns);
     } else if (p->kind == LAB_OPERATION_RECEIVE) {
         if (--worker->chunks_left[frame->operation] == 0) {
@@ -476,7 +499,7 @@ void lab_operation_finish(struct lab_worker *worker, uint32_t operation, uint64_
     }
     for (uint32_t i = 0; i < p->signal_count; i++) {
         const struct lab_signal *signal = &worker->program->signals[p->signal_first + i];
-        const struct lab_frame frame = {.operation = signal->operation, .ring = SIGNAL_RING};
+        const struct lab_frame frame = {.operation = signal->operation, .ring = LAB_SIGNAL_RING};
         lab_out_add(worker, signal->stream, &frame, NULL);
     }
     for (uint32_t i = 0; i < p->next_count; i++) {

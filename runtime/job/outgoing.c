@@ -18,7 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static const size_t nothing_bytes = (size_t)1 << 20;
+size_t lab_out_fill_at(const struct lab_worker *worker, uint32_t operation, uint64_t byte)
+{
+    uint64_t first = weft_hash((uint64_t)worker->iteration << 32 | operation);
+    return (size_t)((first + byte) % LAB_FILL_BYTES);
+}
 
 // Queues a message; the queue is a ring that doubles when it is full.
 void lab_out_add(struct lab_worker *worker, uint32_t stream, const struct lab_frame *frame,
@@ -65,8 +69,9 @@ bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved)
         uint64_t body = out->sent > head ? out->sent - head : 0;
         uint64_t left = item->frame.bytes - body;
         if (left > 0) {
-            const char *data = item->data != NULL ? item->data + body : worker->buffers.zeros;
-            size_t most = item->data != NULL ? SIZE_MAX / 2 : nothing_bytes;
+            size_t at = lab_out_fill_at(worker, item->frame.operation, body);
+            const char *data = item->data != NULL ? item->data + body : worker->buffers.fill + at;
+            size_t most = item->data != NULL ? SIZE_MAX / 2 : LAB_FILL_BYTES - at;
             vectors[count++] =
                 (struct iovec){(char *)(uintptr_t)data, left < most ? (size_t)left : most};
         }

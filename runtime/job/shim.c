@@ -25,17 +25,19 @@ static const uint64_t drain_ns = 100000;
 
 struct turn_state {
     bool ready;     // the worker wants to begin
+    bool free;      // its ports may turn
     bool announced; // and waits for an order
     bool decided;   // the order has come
     bool lit;       // over its circuit, else over the management network
     bool begun;
     bool ended;
     bool drained;
-    uint64_t announced_ns;
+    uint64_t free_ns;
 };
 
 // A circuit that bytes go over now.
 struct motion {
+    uint32_t turn; // that sends; WEFT_NONE
     int unacked;
     uint64_t since_ns;
 };
@@ -46,13 +48,14 @@ struct lab_shim {
     const struct lab_turns *turns;
     uint32_t iteration;
     struct turn_state *states[2]; // of this iteration and the next
-    uint32_t *turn_of;            // by operation; WEFT_NONE
+    uint32_t *turn_of;            // by operation that begins one; WEFT_NONE
     int socket;
     struct lab_rail_reader reader;
     struct weft_netlink netlink;
-    bool *over_rail; // by peer: the route of its address
-    struct motion motion;
-    uint32_t moving; // the turn that sends; WEFT_NONE
+    uint32_t planes;
+    bool *over_rail;        // by plane and peer: the route of the address of its port
+    struct motion *motions; // by plane
+    bool (*free)[2];        // by plane: sending and receiving
     uint32_t silent_count;
     bool draining;
     uint32_t begin_count; // operations that may begin and were not handed out yet
@@ -61,13 +64,20 @@ struct lab_shim {
 
 // ---- ways ----
 
-static bool set_way(struct lab_shim *shim, uint32_t peer, bool over_rail)
+static bool *way_of(const struct lab_shim *shim, uint32_t plane, uint32_t peer)
 {
-    if (shim->over_rail[peer] == over_rail) {
+    return &shim->over_rail[(size_t)plane * shim->part->schedule->rank_count + peer];
+}
+
+static bool set_way(struct lab_shim *shim, uint32_t plane, uint32_t peer, bool over_rail)
+{
+    bool *way = way_of(shim, plane, peer);
+    if (*way == over_rail) {
         return true;
     }
-    shim->over_rail[peer] = over_rail;
-    return lab_management_route(&shim->netlink, peer, over_rail, shim->worker->error);
+    *way = over_rail;
+    return lab_management_route(&shim->netlink, peer, plane, over_rail ? plane : shim->planes,
+                                shim->worker->error);
 }
 
 static bool open_controller(struct lab_shim *shim)
@@ -94,7 +104,7 @@ bool lab_shim_open(struct lab_shim **opened, struct lab_worker *worker,
     shim->part = part;
     shim->turns = &part->schedule->ranks[rank];
     shim->socket = -1;
-    shim->moving = WEFT_NONE;
+    shim->planes = part->schedule->plane_count;
     for (uint32_t i = 0; i < 2; i++) {
         shim->states[i] = lab_zeroed(shim->turns->count, sizeof *shim->states[i]);
     }
@@ -104,10 +114,17 @@ bool lab_shim_open(struct lab_shim **opened, struct lab_worker *worker,
     for (uint32_t t = 0; t < shim->turns->count; t++) {
         shim->turn_of[shim->turns->turns[t].operation] = t;
     }
-    shim->over_rail = lab_zeroed(part->schedule->rank_count, sizeof *shim->over_rail);
-    uint32_t peer = part->schedule->outputs[rank];
-    return weft_netlink_open(&shim->netlink, NULL, worker->error) && open_controller(shim) &&
-           (peer == WEFT_NONE || set_way(shim, peer, true));
+    uint32_t n = part->schedule->rank_count;
+    shim->over_rail = lab_zeroed((size_t)shim->planes * n, sizeof *shim->over_rail);
+    shim->motions = lab_zeroed(shim->planes, sizeof *shim->motions);
+    shim->free = lab_zeroed(shim->planes, sizeof *shim->free);
+    bool fine = weft_netlink_open(&shim->netlink, NULL, worker->error) && open_controller(shim);
+    for (uint32_t p = 0; p < shim->planes && fine; p++) {
+        uint32_t output = part->schedule->outputs[p * n + rank];
+        shim->motions[p].turn = WEFT_NONE;
+        fine = output == WEFT_NONE || set_way(shim, p, output % n, true);
+    }
+    return fine;
 }
 
 void lab_shim_close(struct lab_shim *shim)
@@ -124,6 +141,8 @@ void lab_shim_close(struct lab_shim *shim)
     free(shim->begins);
     free(shim->turn_of);
     free(shim->over_rail);
+    free(shim->motions);
+    free(shim->free);
     free(shim);
 }
 
@@ -160,9 +179,9 @@ bool lab_shim_holds(struct lab_shim *shim, uint32_t operation)
 
 void lab_shim_ended(struct lab_shim *shim, uint32_t operation)
 {
-    uint32_t t = shim->turn_of[operation];
-    if (t != WEFT_NONE) {
-        shim->states[0][t].ended = true;
+    for (uint32_t t = 0; t < shim->turns->count; t++) {
+        struct turn_state *state = &shim->states[0][t];
+        state->ended = state->ended || shim->turns->turns[t].last == operation;
     }
 }
 
@@ -240,7 +259,7 @@ static bool decide(struct lab_shim *shim, uint32_t ahead, uint32_t t, bool lit)
     struct turn_state *state = &shim->states[ahead][t];
     state->decided = true;
     state->lit = lit;
-    return !turn->send_turns || set_way(shim, turn->send_to, lit);
+    return !turn->send_turns || set_way(shim, turn->plane, turn->send_to, lit);
 }
 
 // An order for a generation that nobody waits for any more is dropped.
@@ -251,8 +270,9 @@ static bool take_order(struct lab_shim *shim, const struct lab_rail_message *mes
             const struct lab_turn *turn = &shim->turns->turns[t];
             const struct turn_state *state = &shim->states[ahead][t];
             if (turn->phase != WEFT_NONE && state->announced && !state->decided &&
-                generation_of(shim, ahead, turn->phase) == message->generation) {
-                return decide(shim, ahead, t, message->verdict == LAB_LIT);
+                generation_of(shim, ahead, turn->phase) == message->generation &&
+                !decide(shim, ahead, t, message->verdict == LAB_LIT)) {
+                return false;
             }
         }
     }
@@ -292,20 +312,38 @@ static bool read_orders(struct lab_shim *shim, bool *moved)
 
 // ---- turns ----
 
+// Announces a phase when all of the rank's turns that wait for it are free, which stand in a row.
+static void announce(struct lab_shim *shim, uint32_t ahead, uint32_t t, bool *moved)
+{
+    const struct lab_turn *turns = shim->turns->turns;
+    struct turn_state *states = shim->states[ahead];
+    uint32_t phase = turns[t].phase;
+    uint32_t first = t >= shim->planes ? t - shim->planes + 1 : 0;
+    uint32_t end = t + shim->planes < shim->turns->count ? t + shim->planes : shim->turns->count;
+    for (uint32_t i = first; i < end; i++) {
+        if (turns[i].phase == phase && !states[i].free) {
+            return;
+        }
+    }
+    for (uint32_t i = first; i < end; i++) {
+        states[i].announced = states[i].announced || turns[i].phase == phase;
+    }
+    say(shim, LAB_RAIL_ANNOUNCE, generation_of(shim, ahead, phase), 0);
+    *moved = true;
+}
+
 // Announces a turn's phase, or gives up waiting for its order.
 static bool wait_order(struct lab_shim *shim, uint32_t ahead, uint32_t t, uint64_t now_ns,
                        bool *moved)
 {
-    const struct lab_turn *turn = &shim->turns->turns[t];
     struct turn_state *state = &shim->states[ahead][t];
-    if (!state->announced) {
-        state->announced = true;
-        state->announced_ns = now_ns;
-        say(shim, LAB_RAIL_ANNOUNCE, generation_of(shim, ahead, turn->phase), 0);
-        *moved = true;
+    if (!state->free) {
+        state->free = true;
+        state->free_ns = now_ns;
+        announce(shim, ahead, t, moved);
     }
     bool silent = shim->socket < 0 ||
-                  now_ns - state->announced_ns > (uint64_t)shim->part->order_ms * 1000000u;
+                  now_ns - state->free_ns > (uint64_t)shim->part->order_ms * 1000000u;
     if (!silent) {
         return true;
     }
@@ -343,56 +381,83 @@ static bool advance_turn(struct lab_shim *shim, uint32_t ahead, uint32_t t, cons
     return true;
 }
 
-// A circuit that is said to carry and does not.
-static bool check_motion(struct lab_shim *shim, uint64_t now_ns)
+// The turn whose bytes a plane carries; WEFT_NONE = none.
+static uint32_t turn_in_motion(const struct lab_shim *shim, uint32_t plane)
 {
-    uint32_t t = 0;
-    while (t < shim->turns->count && (!shim->states[0][t].begun || shim->states[0][t].drained ||
-                                      shim->turns->turns[t].stream == WEFT_NONE)) {
-        t++;
+    for (uint32_t t = 0; t < shim->turns->count; t++) {
+        const struct lab_turn *turn = &shim->turns->turns[t];
+        const struct turn_state *state = &shim->states[0][t];
+        if (turn->plane == plane && state->begun && !state->drained && turn->stream != WEFT_NONE) {
+            return *way_of(shim, plane, turn->send_to) ? t : WEFT_NONE;
+        }
     }
-    if (t == shim->turns->count || !shim->over_rail[shim->turns->turns[t].send_to]) {
-        shim->moving = WEFT_NONE;
+    return WEFT_NONE;
+}
+
+// The phase that a turn's circuit came with.
+static uint32_t phase_before(const struct lab_shim *shim, uint32_t t)
+{
+    const struct lab_turn *turn = &shim->turns->turns[t];
+    uint32_t phase = turn->phase;
+    for (uint32_t i = t; i > 0 && phase == WEFT_NONE; i--) {
+        const struct lab_turn *before = &shim->turns->turns[i - 1];
+        bool same = before->send_to == turn->send_to && before->plane == turn->plane;
+        phase = same ? before->phase : WEFT_NONE;
+    }
+    return phase == WEFT_NONE ? 0 : phase;
+}
+
+// A circuit that is said to carry and does not.
+static bool check_motion(struct lab_shim *shim, uint32_t plane, uint64_t now_ns)
+{
+    uint32_t t = turn_in_motion(shim, plane);
+    struct motion *motion = &shim->motions[plane];
+    if (t == WEFT_NONE) {
+        motion->turn = WEFT_NONE;
         return true;
     }
     const struct lab_turn *turn = &shim->turns->turns[t];
     int unacked = unacked_bytes(shim, turn);
-    if (shim->moving != t || unacked == 0 || unacked != shim->motion.unacked) {
-        shim->moving = t;
-        shim->motion = (struct motion){unacked, now_ns};
+    if (motion->turn != t || unacked == 0 || unacked != motion->unacked) {
+        *motion = (struct motion){t, unacked, now_ns};
         return true;
     }
-    if (now_ns - shim->motion.since_ns < (uint64_t)shim->part->stall_ms * 1000000u) {
+    if (now_ns - motion->since_ns < (uint64_t)shim->part->stall_ms * 1000000u) {
         return true;
     }
-    uint32_t phase = turn->phase;
-    for (uint32_t i = t; i > 0 && phase == WEFT_NONE; i--) {
-        const struct lab_turn *before = &shim->turns->turns[i - 1];
-        phase = before->send_to == turn->send_to ? before->phase : WEFT_NONE;
-    }
-    say(shim, LAB_RAIL_STALL, generation_of(shim, 0, phase == WEFT_NONE ? 0 : phase),
-        now_ns - shim->motion.since_ns);
-    return set_way(shim, turn->send_to, false);
+    say(shim, LAB_RAIL_STALL, generation_of(shim, 0, phase_before(shim, t)),
+        now_ns - motion->since_ns);
+    return set_way(shim, plane, turn->send_to, false);
 }
 
 bool lab_shim_advance(struct lab_shim *shim, uint64_t now_ns, bool *moved)
 {
-    bool free[2] = {true, true};
     shim->draining = false;
     if (!read_orders(shim, moved)) {
         return false;
     }
+    for (uint32_t p = 0; p < shim->planes; p++) {
+        shim->free[p][0] = true;
+        shim->free[p][1] = true;
+    }
     bool more = shim->iteration + 1 < shim->part->iterations;
     for (uint32_t ahead = 0; ahead < (more ? 2 : 1); ahead++) {
         for (uint32_t t = 0; t < shim->turns->count; t++) {
+            const struct lab_turn *turn = &shim->turns->turns[t];
+            bool *free = shim->free[turn->plane];
             if (!advance_turn(shim, ahead, t, free, now_ns, moved)) {
                 return false;
             }
-            free[0] = free[0] && send_is_free(&shim->turns->turns[t], &shim->states[ahead][t]);
-            free[1] = free[1] && receive_is_free(&shim->turns->turns[t], &shim->states[ahead][t]);
+            free[0] = free[0] && send_is_free(turn, &shim->states[ahead][t]);
+            free[1] = free[1] && receive_is_free(turn, &shim->states[ahead][t]);
         }
     }
-    return check_motion(shim, now_ns);
+    for (uint32_t p = 0; p < shim->planes; p++) {
+        if (!check_motion(shim, p, now_ns)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 uint32_t lab_shim_next(struct lab_shim *shim)

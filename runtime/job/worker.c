@@ -114,7 +114,10 @@ static void open_operations(struct lab_worker *worker)
     worker->chunks_left = lab_zeroed(program->operation_count, sizeof *worker->chunks_left);
     worker->devices = lab_zeroed(program->graph->device_count, sizeof *worker->devices);
     worker->buffers.read = lab_zeroed(LAB_READ_BYTES, 1);
-    worker->buffers.zeros = lab_zeroed((size_t)1 << 20, 1);
+    worker->buffers.fill = lab_zeroed(LAB_FILL_BYTES, 1);
+    for (size_t i = 0; worker->work->options.check_transfers && i < LAB_FILL_BYTES; i++) {
+        worker->buffers.fill[i] = (char)weft_hash(i);
+    }
     lab_collectives_open(worker);
 }
 
@@ -143,7 +146,7 @@ static void close_worker(struct lab_worker *worker)
     free(worker->chunks_left);
     free(worker->devices);
     free(worker->buffers.read);
-    free(worker->buffers.zeros);
+    free(worker->buffers.fill);
     free(worker->timers.list);
     lab_connections_close(&worker->connections);
 }
@@ -232,6 +235,8 @@ static size_t take(struct lab_worker *worker, struct lab_in *in, const char *dat
             add_bytes(in, data, taken);
         } else if (in->into != NULL) {
             memcpy(in->into + (in->got - sizeof in->frame), data, taken);
+        } else if (in->checks) {
+            *fine = lab_message_check(worker, in, data, taken);
         }
         in->got += taken;
     }
@@ -454,6 +459,8 @@ static bool do_iteration(struct lab_worker *worker, const struct lab_work_order 
     const struct lab_work_options *options = &worker->work->options;
     bool check = options->check_all || (options->check && order->iteration == 0);
     begin(worker);
+    worker->iteration = order->iteration;
+    worker->checked_bytes = 0;
     if (worker->shim != NULL) {
         lab_shim_begin(worker->shim, order->iteration);
     }
@@ -468,6 +475,7 @@ static bool do_iteration(struct lab_worker *worker, const struct lab_work_order 
     }
     report.sent_bytes = worker->sent_bytes;
     report.received_bytes = worker->received_bytes;
+    report.checked_count += worker->checked_bytes;
     report.silent_count = worker->shim != NULL ? lab_shim_silent_count(worker->shim) : 0;
     lab_connections_counts(&report.tcp, &worker->connections, worker->self->rank);
     return lab_peer_send(worker->self, LAB_MESSAGE_RESULT, &report, sizeof report, worker->error);

@@ -28,6 +28,7 @@ struct lab_work_options {
     const uint32_t *addresses;        // by server; NULL = 127.0.0.1
     bool check;                       // sums of the first iteration's collectives
     bool check_all;                   // and of all others'
+    bool check_transfers;             // bytes of transfers, too
     const struct lab_rail_part *rail; // operations go over the circuits of a rail; NULL = none
     uint32_t stall_ms;  // bytes that a peer does not take for so long are a failure; 0 = never
     bool watch_carrier; // a port of the server that loses its carrier is a failure, too
@@ -51,7 +52,8 @@ struct lab_work_order {
 };
 struct lab_work_report {
     struct lab_tcp_counts tcp; // since the connections were made
-    uint64_t checked_count;    // elements whose sums were held against direct ones
+    // Elements whose sums were held against direct ones, bytes of transfers against those sent.
+    uint64_t checked_count;
     uint64_t sent_bytes;       // in this iteration
     uint64_t received_bytes;   // likewise, all of messages that have ended
     uint32_t silent_count;     // of a rail: orders of the controller that did not come

@@ -12,6 +12,9 @@
 
 // Bytes of one read: a few of the largest segments that GRO joins (64 KiB). Not measured.
 #define LAB_READ_BYTES ((size_t)256 << 10)
+// What is sent where nobody keeps the bytes, over and over.
+#define LAB_FILL_BYTES ((size_t)1 << 20)
+#define LAB_SIGNAL_RING UINT16_MAX
 
 // Before each message of a stream.
 struct lab_frame {
@@ -24,7 +27,7 @@ struct lab_frame {
 // A message that waits to be sent.
 struct lab_out_item {
     struct lab_frame frame;
-    const char *data; // NULL: whatever
+    const char *data; // NULL: of the fill
 };
 
 struct lab_out {
@@ -47,7 +50,8 @@ struct lab_in {
     bool readable;
     struct lab_frame frame;
     uint64_t got; // of the frame and what follows it
-    char *into;   // NULL: nobody looks at the bytes
+    char *into;   // NULL: nobody keeps the bytes
+    bool checks;  // they are held against the fill
     bool adds;
     _Alignas(float) char carry[4]; // a float cut in two
 };
@@ -98,7 +102,7 @@ struct lab_worker {
     struct lab_in *ins;
     struct {
         char *read;
-        char *zeros; // sent where nobody looks at the bytes
+        char *fill; // sent where nobody keeps the bytes: zeros, or what is checked
     } buffers;
     uint32_t *waits;                     // by operation: what it still waits for
     uint32_t *chunks_left;               // by operation: of receives
@@ -114,8 +118,10 @@ struct lab_worker {
         uint32_t *list;
         uint32_t left; // that have not ended in this iteration
     } own;             // this server's operations
+    uint32_t iteration;
     uint64_t sent_bytes;
     uint64_t received_bytes;
+    uint64_t checked_bytes; // of transfers
     struct lab_shim *shim; // NULL = operations ask nobody
     struct weft_error *error;
 };
@@ -131,6 +137,9 @@ void lab_operation_timer(struct lab_worker *worker, uint32_t operation, uint64_t
                          uint64_t now_ns);
 // A message has begun: where its bytes go; and has ended.
 bool lab_message_begin(struct lab_worker *worker, struct lab_in *in) WEFT_MUST_USE;
+// Bytes of one that nobody keeps, from in->got on. False with worker->error where they are wrong.
+bool lab_message_check(struct lab_worker *worker, const struct lab_in *in, const char *data,
+                       size_t length) WEFT_MUST_USE;
 void lab_message_end(struct lab_worker *worker, const struct lab_frame *frame, uint64_t now_ns);
 void lab_collectives_open(struct lab_worker *worker);
 void lab_collectives_close(struct lab_worker *worker);
@@ -142,6 +151,8 @@ bool lab_collectives_check(struct lab_worker *worker, uint64_t *checked_count) W
 
 void lab_out_add(struct lab_worker *worker, uint32_t stream, const struct lab_frame *frame,
                  const char *data);
+// Where in the fill a byte of a message stands, which differs from message to message.
+size_t lab_out_fill_at(const struct lab_worker *worker, uint32_t operation, uint64_t byte);
 // Sends what can be sent without waiting; false with worker->error.
 bool lab_out_flush(struct lab_worker *worker, struct lab_out *out, bool *moved) WEFT_MUST_USE;
 // Whether every peer has acknowledged something of what it was sent within stall_ms.

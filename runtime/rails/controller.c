@@ -134,7 +134,7 @@ static bool open_turner(struct controller *controller, struct weft_arena *arena)
 {
     const struct lab_control *control = controller->control;
     struct turner *turner = &controller->turner;
-    uint32_t n = control->phases.rank_count;
+    uint32_t n = lab_phases_port_count(&control->phases);
     controller->lying = (struct lab_lying){.inner = control->ocs,
                                            .lie = control->lie,
                                            .dark_ns = control->dark_ns,

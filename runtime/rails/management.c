@@ -10,8 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// What is port 1 in a server's numbers; the rail is port 0.
-#define PORT 1u
 // TCP's shortest timeout, so that bytes that were lost in the dark are not missed for 200 ms.
 #define RTO_MIN_MS 40u
 
@@ -27,35 +25,17 @@ static uint32_t bridge_address(const struct weft_lab *lab)
     return weft_lab_server_address(lab->server_count);
 }
 
-static bool set_neighbors(struct weft_netlink *netlink, const struct weft_lab *lab, uint32_t server,
-                          struct weft_error *error)
+// The rail's ports come first.
+static uint32_t own_port(const struct weft_lab *lab)
 {
-    for (uint32_t t = 0; t < lab->server_count; t++) {
-        uint8_t mac[2][6];
-        weft_lab_port_mac(mac[0], t, 0);
-        weft_lab_port_mac(mac[1], t, PORT);
-        if (t == server) {
-            continue;
-        }
-        if (!weft_neighbor_set(netlink, weft_lab_port_index(0), weft_lab_port_address(t, 0), mac[0],
-                               error) ||
-            !weft_neighbor_set(netlink, weft_lab_port_index(PORT), weft_lab_server_address(t),
-                               mac[1], error)) {
-            return false;
-        }
-        const struct weft_next_hop hop = {weft_lab_port_index(PORT), 0, 1};
-        const struct weft_route route = {.target = weft_lab_server_address(t),
-                                         .prefix_bits = 32,
-                                         .source = weft_lab_server_address(server),
-                                         .hop_count = 1,
-                                         .hops = &hop};
-        if (!weft_route_set(netlink, &route, error) ||
-            !lab_management_route(netlink, t, false, error)) {
-            return false;
-        }
-    }
-    const struct weft_next_hop hop = {weft_lab_port_index(PORT), 0, 1};
-    const struct weft_route route = {.target = bridge_address(lab),
+    return lab->port_count;
+}
+
+static bool set_route(struct weft_netlink *netlink, uint32_t target, const struct weft_lab *lab,
+                      uint32_t server, struct weft_error *error)
+{
+    const struct weft_next_hop hop = {weft_lab_port_index(own_port(lab)), 0, 1};
+    const struct weft_route route = {.target = target,
                                      .prefix_bits = 32,
                                      .source = weft_lab_server_address(server),
                                      .hop_count = 1,
@@ -63,12 +43,38 @@ static bool set_neighbors(struct weft_netlink *netlink, const struct weft_lab *l
     return weft_route_set(netlink, &route, error);
 }
 
-bool lab_management_route(struct weft_netlink *netlink, uint32_t server, bool over_rail,
+static bool set_neighbors(struct weft_netlink *netlink, const struct weft_lab *lab, uint32_t server,
                           struct weft_error *error)
 {
-    const struct weft_next_hop hop = {weft_lab_port_index(over_rail ? 0 : PORT),
-                                      over_rail ? 0 : weft_lab_server_address(server), 1};
-    const struct weft_route route = {.target = weft_lab_port_address(server, 0),
+    for (uint32_t t = 0; t < lab->server_count; t++) {
+        uint8_t mac[6];
+        weft_lab_port_mac(mac, t, own_port(lab));
+        if (t == server) {
+            continue;
+        }
+        if (!weft_neighbor_set(netlink, weft_lab_port_index(own_port(lab)),
+                               weft_lab_server_address(t), mac, error) ||
+            !set_route(netlink, weft_lab_server_address(t), lab, server, error)) {
+            return false;
+        }
+        for (uint32_t p = 0; p < lab->port_count; p++) {
+            weft_lab_port_mac(mac, t, p);
+            if (!weft_neighbor_set(netlink, weft_lab_port_index(p), weft_lab_port_address(t, p),
+                                   mac, error) ||
+                !lab_management_route(netlink, t, p, own_port(lab), error)) {
+                return false;
+            }
+        }
+    }
+    return set_route(netlink, bridge_address(lab), lab, server, error);
+}
+
+bool lab_management_route(struct weft_netlink *netlink, uint32_t server, uint32_t port,
+                          uint32_t way, struct weft_error *error)
+{
+    const struct weft_next_hop hop = {weft_lab_port_index(way),
+                                      way == port ? 0 : weft_lab_server_address(server), 1};
+    const struct weft_route route = {.target = weft_lab_port_address(server, port),
                                      .prefix_bits = 32,
                                      .rto_min_ms = RTO_MIN_MS,
                                      .hop_count = 1,
@@ -76,22 +82,24 @@ bool lab_management_route(struct weft_netlink *netlink, uint32_t server, bool ov
     return weft_route_set(netlink, &route, error);
 }
 
-// One server's cable to the bridge, shaped like a port of the rail.
+// One server's cable to the bridge, shaped at both ends like a port of the rail.
 static bool add_cable(struct weft_netlink *bridge, const struct weft_lab *lab, uint32_t master,
                       uint32_t server, struct weft_error *error)
 {
     char netns[WEFT_NETNS_NAME_MAX];
     char far[WEFT_NETNS_NAME_MAX];
-    char name[16];
+    char name[2][16];
     uint8_t mac[6];
+    uint32_t index = weft_lab_port_index(own_port(lab));
     struct weft_netlink netlink;
     const struct weft_shaper shape = {lab->rate_Bps, lab->burst_bytes, lab->buffer_bytes};
-    snprintf(name, sizeof name, "p%u", server);
+    snprintf(name[0], sizeof name[0], "port%u", own_port(lab));
+    snprintf(name[1], sizeof name[1], "p%u", server);
     bridge_netns(far, lab);
-    weft_lab_port_mac(mac, server, PORT);
+    weft_lab_port_mac(mac, server, own_port(lab));
     const struct weft_veth_end ends[2] = {
-        {.name = "port1", .index = weft_lab_port_index(PORT), .mac = mac},
-        {.name = name, .netns = far, .index = weft_lab_cable_index(server)},
+        {.name = name[0], .index = index, .mac = mac},
+        {.name = name[1], .netns = far, .index = weft_lab_cable_index(server)},
     };
     weft_lab_server_netns(netns, lab->name, server);
     if (!weft_netns_sysctl(netns, "net/ipv4/ip_forward", "0", error) ||
@@ -100,14 +108,15 @@ static bool add_cable(struct weft_netlink *bridge, const struct weft_lab *lab, u
         return false;
     }
     bool fine = weft_link_veth(&netlink, &ends[0], &ends[1], lab->mtu_bytes, error) &&
-                weft_link_set_offloads(&netlink, "port1", false, error) &&
-                weft_link_set_offloads(bridge, name, false, error) &&
-                weft_qdisc_tbf(&netlink, weft_lab_port_index(PORT), &shape, error) &&
-                weft_link_set_up(&netlink, weft_lab_port_index(PORT), true, error) &&
+                weft_link_set_offloads(&netlink, name[0], false, error) &&
+                weft_link_set_offloads(bridge, name[1], false, error) &&
+                weft_qdisc_tbf(&netlink, index, &shape, error) &&
+                weft_qdisc_tbf(bridge, weft_lab_cable_index(server), &shape, error) &&
+                weft_link_set_up(&netlink, index, true, error) &&
                 weft_link_set_master(bridge, weft_lab_cable_index(server), master, error) &&
                 weft_link_set_up(bridge, weft_lab_cable_index(server), true, error) &&
                 set_neighbors(&netlink, lab, server, error) &&
-                weft_link_await(&netlink, weft_lab_port_index(PORT), error);
+                weft_link_await(&netlink, index, error);
     weft_netlink_close(&netlink);
     return fine;
 }

@@ -11,13 +11,15 @@
 
 #include "runtime/testbed/testbed.h"
 
-// Adds it to a lab of optical switches with one port a server. The lab's namespaces take it away.
+// Adds it to a lab of optical switches, as the port behind those of each server. The lab's
+// namespaces take it away.
 bool lab_management_up(const struct weft_lab *lab, struct weft_error *error) WEFT_MUST_USE;
 // A TCP listener of the controller on the bridge, and its address.
 bool lab_management_listen(int *listener, uint32_t *address, uint16_t *port,
                            const struct weft_lab *lab, struct weft_error *error) WEFT_MUST_USE;
-// Which way bytes to a server's port take, from the namespace of `netlink`.
-bool lab_management_route(struct weft_netlink *netlink, uint32_t server, bool over_rail,
-                          struct weft_error *error) WEFT_MUST_USE;
+// Out of which port of their own bytes to a server's port go, from the namespace of `netlink`: the
+// same one is the rail, the one behind the lab's ports this network.
+bool lab_management_route(struct weft_netlink *netlink, uint32_t server, uint32_t port,
+                          uint32_t way, struct weft_error *error) WEFT_MUST_USE;
 
 #endif

@@ -48,8 +48,9 @@ struct lab_phases {
 bool lab_phases_is_member(const struct lab_phases_options *options, uint32_t phase, uint32_t rank)
 {
     const struct lab_phase_plan *plan = &options->phases[phase];
+    uint32_t n = options->rank_count;
     for (uint32_t c = 0; c < plan->circuit_count; c++) {
-        if (plan->circuits[c].from == rank || plan->circuits[c].to == rank) {
+        if (plan->circuits[c].from % n == rank || plan->circuits[c].to % n == rank) {
             return true;
         }
     }
@@ -60,16 +61,17 @@ struct lab_phases *lab_phases_open(const struct lab_phases_options *options,
                                    const struct lab_phases_sink *sink, struct weft_arena *arena)
 {
     uint32_t n = options->rank_count;
+    uint32_t ports = lab_phases_port_count(options);
     struct lab_phases *self = WEFT_NEW(arena, struct lab_phases, 1);
     *self = (struct lab_phases){
         .options = options,
         .sink = sink,
         .phases = WEFT_NEW(arena, struct phase, (size_t)options->phase_count + 1),
         .gone = WEFT_NEW(arena, bool, n),
-        .outputs = WEFT_NEW(arena, uint32_t, n),
-        .wanted = WEFT_NEW(arena, uint32_t, n),
+        .outputs = WEFT_NEW(arena, uint32_t, ports),
+        .wanted = WEFT_NEW(arena, uint32_t, ports),
     };
-    memcpy(self->outputs, options->outputs, n * sizeof *self->outputs);
+    memcpy(self->outputs, options->outputs, ports * sizeof *self->outputs);
     for (uint32_t p = 0; p < options->phase_count; p++) {
         struct phase *phase = &self->phases[p];
         *phase = (struct phase){.generation = p, .come = WEFT_NEW(arena, bool, n)};
@@ -121,7 +123,7 @@ static void add_circuits(struct lab_phases *self, const struct lab_phase_plan *p
 {
     for (uint32_t c = 0; c < plan->circuit_count; c++) {
         const struct lab_circuit *circuit = &plan->circuits[c];
-        for (uint32_t i = 0; i < self->options->rank_count; i++) {
+        for (uint32_t i = 0; i < lab_phases_port_count(self->options); i++) {
             if (self->wanted[i] == circuit->to) {
                 self->wanted[i] = WEFT_NONE;
             }
@@ -134,7 +136,7 @@ static void add_circuits(struct lab_phases *self, const struct lab_phase_plan *p
 // (an earlier change of theirs failed) needs none.
 static void start(struct lab_phases *self, uint64_t now_ns)
 {
-    uint32_t count = self->options->rank_count;
+    uint32_t count = lab_phases_port_count(self->options);
     memcpy(self->wanted, self->outputs, count * sizeof *self->wanted);
     bool any = false;
     for (uint32_t p = 0; p < self->options->phase_count; p++) {
@@ -207,7 +209,7 @@ void lab_phases_applied(struct lab_phases *self, bool fine, const uint32_t *outp
     self->turning = false;
     self->overdue = false;
     self->counts.port_ns += (now_ns - self->begun_ns) * self->turned;
-    memcpy(self->outputs, outputs, self->options->rank_count * sizeof *self->outputs);
+    memcpy(self->outputs, outputs, lab_phases_port_count(self->options) * sizeof *self->outputs);
     if (!was_overdue && !fine) {
         count_failure(self);
     } else if (!was_overdue) {

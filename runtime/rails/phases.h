@@ -31,7 +31,8 @@ enum lab_verdict {
 };
 extern const char *const lab_verdict_names[LAB_VERDICTS];
 
-// One circuit of a phase that was not there before it.
+// One circuit of a phase that was not there before it. With several planes a port is that of rank
+// port % rank_count on plane port / rank_count.
 struct lab_circuit {
     uint32_t from, to;
 };
@@ -42,6 +43,7 @@ struct lab_phase_plan {
 };
 struct lab_phases_options {
     uint32_t rank_count;
+    uint32_t plane_count; // switches with a port of each rank; 0 = 1
     uint32_t phase_count; // of an iteration
     const struct lab_phase_plan *phases;
     const uint32_t *outputs; // by input, at the begin; WEFT_NONE = dark
@@ -71,6 +73,11 @@ struct lab_phases_sink {
     void (*notice)(void *context, const struct lab_notice *notice);
     void *context;
 };
+
+static inline uint32_t lab_phases_port_count(const struct lab_phases_options *options)
+{
+    return options->rank_count * (options->plane_count > 0 ? options->plane_count : 1);
+}
 
 struct lab_phases;
 struct lab_phases *lab_phases_open(const struct lab_phases_options *options,

@@ -2,6 +2,7 @@
 // Runs a prepared job over a rail (run.h): a controller, workers, iterations, and what they say.
 
 #include "run.h"
+#include "bank.h"
 #include "management.h"
 #include "runtime/job/shim.h"
 
@@ -18,9 +19,6 @@
 #define ANSWER_MS 300u
 // Failures one after the other, after which the switch is not asked any more.
 #define FAILURES_MAX 3u
-
-// A change waits this part of its dark time for others that are asked for together.
-#define GATHER_PART 20u
 
 struct running {
     const struct lab_rail *rail;
@@ -39,12 +37,13 @@ static struct lab_phases_options phases_of(const struct lab_rail *rail)
     uint64_t iteration_ns = rail->predicted.iteration_ps / 1000;
     return (struct lab_phases_options){
         .rank_count = rail->schedule.rank_count,
+        .plane_count = rail->schedule.plane_count,
         .phase_count = rail->schedule.phase_count,
         .phases = rail->schedule.phases,
         .outputs = rail->schedule.outputs,
         .absent_ns = 2 * iteration_ns + 1000000000,
         .late_ns = rail->options->dark_ps / 1000 + LATE_MS * 1000000ull,
-        .gather_ns = rail->options->dark_ps / 1000 / GATHER_PART,
+        .gather_ns = rail->options->dark_ps / 1000 / LAB_RAIL_GATHER_PART,
         .failures_max = FAILURES_MAX,
     };
 }
@@ -62,7 +61,7 @@ static bool open_controller(struct running *self, struct weft_arena *arena,
                                          .answer_ms = ANSWER_MS};
     if (!lab_rail_log_open(&self->control.log, error) ||
         !lab_nonce(self->control.key.bytes, error) ||
-        !weft_lab_open_ocs(&self->control.ocs, self->lab, 0, arena, error) ||
+        !lab_bank_open(&self->control.ocs, self->lab, arena, error) ||
         !lab_management_listen(&self->control.listener, &ip, &port, self->lab, error)) {
         return false;
     }
@@ -103,6 +102,7 @@ static bool open_workers(struct running *self, struct weft_arena *arena, struct 
                     .addresses = addresses,
                     .check = true,
                     .check_all = true,
+                    .check_transfers = rail->check_transfers,
                     .rail = &self->part,
                     .stall_ms = options->stall_ms,
                     .real_time = true},
@@ -119,13 +119,23 @@ static bool open_workers(struct running *self, struct weft_arena *arena, struct 
 
 // ---- iterations ----
 
+static uint64_t last_end_ns(const struct running *self, uint32_t first, uint32_t count)
+{
+    uint64_t last_ns = 0;
+    for (uint32_t t = first; t < first + count; t++) {
+        uint64_t end_ns = atomic_load(&self->work.times.end_ns[t]);
+        last_ns = end_ns > last_ns ? end_ns : last_ns;
+    }
+    return last_ns;
+}
+
 // Seconds from the order to begin until the last task's end.
 static bool iterate(struct running *self, uint32_t iteration, double *seconds,
                     struct weft_error *error)
 {
     const struct lab_work_order order = {iteration};
-    uint32_t tasks = self->rail->graph.task_count;
-    uint64_t last_ns = 0;
+    const struct lab_rail *rail = self->rail;
+    uint32_t tasks = rail->graph.task_count;
     lab_times_reset(&self->work.times, tasks);
     if (!lab_coordinator_send(&self->workers, LAB_MESSAGE_GO, &order, sizeof order, error) ||
         !lab_coordinator_gather(&self->workers, LAB_MESSAGE_READY, NULL, 0, error)) {
@@ -142,11 +152,12 @@ static bool iterate(struct running *self, uint32_t iteration, double *seconds,
                                 sizeof *self->reports, error)) {
         return false;
     }
-    for (uint32_t t = 0; t < tasks; t++) {
-        uint64_t end_ns = atomic_load(&self->work.times.end_ns[t]);
-        last_ns = end_ns > last_ns ? end_ns : last_ns;
+    *seconds = 1e-9 * (double)(last_end_ns(self, 0, tasks) - begun_ns);
+    for (uint32_t m = 0; m < rail->mark_count && iteration > 0; m++) {
+        uint64_t end_ns = last_end_ns(self, rail->marks[m], rail->schedule.rank_count);
+        self->result->mark_s[(iteration - 1) * rail->mark_count + m] =
+            1e-9 * (double)(end_ns - begun_ns);
     }
-    *seconds = 1e-9 * (double)(last_ns - begun_ns);
     return true;
 }
 
@@ -259,6 +270,7 @@ bool lab_rail_run(struct lab_rail_result *result, const struct lab_rail *rail,
     struct lab_rail_result made = {
         .iteration_count = iterations,
         .measured_s = WEFT_NEW(arena, double, (size_t)iterations + 1),
+        .mark_s = WEFT_NEW(arena, double, (size_t)iterations * rail->mark_count + 1),
         .predicted_s = weft_seconds(rail->predicted.iteration_ps),
         .predicted_dark_share = rail->predicted.dark_share,
         .predicted_changes = rail->predicted.boundary_count,

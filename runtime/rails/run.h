@@ -18,6 +18,9 @@
 
 #include "weft/plan/rails.h"
 
+// A change waits this part of its dark time for others that are asked for together.
+#define LAB_RAIL_GATHER_PART 20u
+
 struct lab_rail_options {
     const struct weft_rail_job *job;
     enum weft_rail_mode mode; // DEMAND or PROVISION
@@ -44,6 +47,10 @@ struct lab_rail {
     struct lab_program program;
     struct lab_rail_schedule schedule;
     struct weft_lab_wiring wiring; // of the lab to raise
+    bool check_transfers;
+    // Tasks, as many as ranks from each number on, whose last end is told; none of a job on rails.
+    uint32_t mark_count;
+    const uint32_t *marks;
 };
 // Fails with UNSUPPORTED for several ports, experts, and fewer than 2 or too many servers.
 bool lab_rail_prepare(struct lab_rail *rail, const struct lab_rail_options *options,
@@ -52,6 +59,7 @@ bool lab_rail_prepare(struct lab_rail *rail, const struct lab_rail_options *opti
 struct lab_rail_result {
     uint32_t iteration_count;
     double *measured_s;
+    double *mark_s; // by iteration and mark, since the iteration began
     double predicted_s, mean_s, quiet_s; // quiet: the median of iterations without a notice
     double difference_ratio;             // quiet over predicted, less 1
     double dark_share, predicted_dark_share;

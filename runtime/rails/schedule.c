@@ -82,6 +82,7 @@ static bool fill_turn(struct lab_turn *turn, const struct walk *walk,
     if (turn->operation != WEFT_NONE) {
         turn->passive = walk->program->operations[turn->operation].kind == LAB_OPERATION_RECEIVE;
     }
+    turn->last = turn->operation;
     turn->phase = turn->send_turns || turn->receive_turns ? phase : WEFT_NONE;
     return any;
 }
@@ -145,6 +146,7 @@ bool lab_rail_schedule_build(struct lab_rail_schedule *schedule,
     uint32_t n = program->graph->server_count;
     struct lab_rail_schedule built = {
         .rank_count = n,
+        .plane_count = 1,
         .ranks = WEFT_NEW(arena, struct lab_turns, n),
         .phases = WEFT_NEW(arena, struct lab_phase_plan, (size_t)rails->step_count + 1),
         .outputs = WEFT_NEW(arena, uint32_t, n),

@@ -14,7 +14,9 @@
 
 // One operation of the rail at one rank.
 struct lab_turn {
-    uint32_t operation;               // of the program, at this rank
+    uint32_t plane;                   // whose port it is about
+    uint32_t operation;               // of the program, at this rank, that begins it
+    uint32_t last;                    // that ends it
     uint32_t phase;                   // that its circuits come with; WEFT_NONE = they are there
     uint32_t send_to;                 // the circuit from this rank; WEFT_NONE = none
     uint32_t stream;                  // that takes it; WEFT_NONE = none
@@ -29,10 +31,11 @@ struct lab_turns {
 };
 struct lab_rail_schedule {
     uint32_t rank_count;
+    uint32_t plane_count; // ports of a rank; the management network is behind them
     struct lab_turns *ranks;
     uint32_t phase_count;
     struct lab_phase_plan *phases;
-    uint32_t *outputs;     // as an iteration begins and ends
+    uint32_t *outputs;     // as an iteration begins and ends, by plane and rank
     uint32_t moving_ports; // inputs of the switch that ever change
 };
 // Of one port a server. Fails with UNSUPPORTED for operations that are neither collectives nor

@@ -72,6 +72,7 @@ enum weft_file_kind {
     WEFT_FILE_SWEEP,
     WEFT_FILE_JOB_TRACE,
     WEFT_FILE_RAIL_JOB,
+    WEFT_FILE_EXPERT_JOB,
     WEFT_FILE_PROFILE,
     WEFT_FILE_CLAIMS,
     WEFT_FILE_RESULT, // JSON of another verb

@@ -373,7 +373,8 @@ int lab_run(int argc, char **argv)
         .rails.mode = WEFT_RAIL_PROVISION,
     };
     bool fine = cli_parse(&cli, &verb, argc, argv, &run);
-    bool rails = fine && lab_run_is_rails(&run);
+    bool experts = fine && lab_run_is_experts(&run);
+    bool rails = fine && (experts || lab_run_is_rails(&run));
     fine = fine && (rails || (lab_run_check_faults(&run) && lab_run_check_change(&run)));
     if (run.port.buffer_bytes == 0) {
         run.port.buffer_bytes = BUFFER_PACKETS * (run.port.mtu_bytes + 14);
@@ -384,7 +385,7 @@ int lab_run(int argc, char **argv)
         return lab_end_outside(&cli);
     }
     if (fine && rails) {
-        return cli_finish(&cli, lab_run_rails(&run));
+        return cli_finish(&cli, experts ? lab_run_experts(&run) : lab_run_rails(&run));
     }
     if (fine && run.rails.given) {
         fine = cli_usage(&cli, "--mode and --ocs-fault are for jobs on rails; %s is a plan",

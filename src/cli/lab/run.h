@@ -12,6 +12,7 @@
 
 #include "runtime/job/change.h"
 #include "runtime/job/recover.h"
+#include "runtime/rails/run.h"
 
 enum lab_run_fabric { LAB_RUN_PLAN, LAB_RUN_SWITCH, LAB_RUN_RING, LAB_RUN_FABRICS_MAX };
 const char *lab_run_fabric_name(enum lab_run_fabric fabric);
@@ -104,6 +105,28 @@ json_t *lab_run_phases_json(const struct lab_experiment *experiment);
 bool lab_run_is_rails(const struct lab_run *run);
 // Runs it and prints what came of it.
 bool lab_run_rails(struct lab_run *run) WEFT_MUST_USE;
+
+// A rail's run, of whatever job.
+struct lab_rails_run {
+    struct lab_run *run;
+    struct weft_rail_job job;
+    struct lab_rail_options options;
+    struct lab_rail rail;
+    struct lab_rail_result result;
+};
+// What the options say, of a job that is `what` ("a job on rails").
+bool lab_rails_take(struct lab_rails_run *self, struct lab_run *run,
+                    const char *what) WEFT_MUST_USE;
+// Raises a lab for the rail, which is ready, runs, and takes the lab away.
+bool lab_rails_play(struct lab_rails_run *self) WEFT_MUST_USE;
+void lab_rails_set_notices(json_t *object, const struct lab_rails_run *self);
+void lab_rails_print_notices(const struct lab_rails_run *self);
+
+// ---- run_experts.c ----
+
+// Whether the file is a job of experts.
+bool lab_run_is_experts(const struct lab_run *run);
+bool lab_run_experts(struct lab_run *run) WEFT_MUST_USE;
 
 // ---- run_change.c ----
 

@@ -19,14 +19,6 @@
 #define HEAD_BYTES ((size_t)200)
 #define NOTICES_SHOWN 8u
 
-struct rails_run {
-    struct lab_run *run;
-    struct weft_rail_job job;
-    struct lab_rail_options options;
-    struct lab_rail rail;
-    struct lab_rail_result result;
-};
-
 // ---- the file ----
 
 // Plans are JSON objects; described jobs are YAML, or what weft optics rails --json wrote of one.
@@ -80,7 +72,7 @@ static bool load_job(struct weft_rail_job *job, struct lab_run *run)
 }
 
 // The options that a rail has no use for.
-static bool check_options(struct lab_run *run)
+static bool check_options(struct lab_run *run, const char *what)
 {
     struct cli *cli = run->cli;
     const char *wrong = run->change.path != NULL     ? "change"
@@ -91,12 +83,12 @@ static bool check_options(struct lab_run *run)
                         : run->fabric_count > 1      ? "fabrics"
                                                      : NULL;
     return wrong == NULL ||
-           cli_usage(cli, "--%s is for plans; %s is a job on rails", wrong, run->plan_path) == 0;
+           cli_usage(cli, "--%s is for plans; %s is %s", wrong, run->plan_path, what) == 0;
 }
 
 // ---- the run ----
 
-static bool raise_and_run(struct rails_run *self, const char *name, weft_stop stop)
+static bool raise_and_run(struct lab_rails_run *self, const char *name, weft_stop stop)
 {
     struct lab_run *run = self->run;
     struct cli *cli = run->cli;
@@ -125,7 +117,7 @@ static bool raise_and_run(struct rails_run *self, const char *name, weft_stop st
     return fine;
 }
 
-static bool play(struct rails_run *self)
+bool lab_rails_play(struct lab_rails_run *self)
 {
     struct lab_run *run = self->run;
     struct cli *cli = run->cli;
@@ -133,9 +125,6 @@ static bool play(struct rails_run *self)
     char own[WEFT_LAB_NAME_MAX];
     snprintf(own, sizeof own, "run%d", (int)getpid());
     const char *name = run->name_given ? run->name : own;
-    if (!lab_rail_prepare(&self->rail, &self->options, &cli_environment(cli, NULL)->base)) {
-        return weft_wrap(&cli->error, "%s", run->plan_path);
-    }
     if (!weft_lab_claim(&claim, name, &cli->error)) {
         return false;
     }
@@ -149,7 +138,7 @@ static bool play(struct rails_run *self)
 
 // ---- printing ----
 
-static json_t *notice_json(const struct rails_run *self, uint32_t index)
+static json_t *notice_json(const struct lab_rails_run *self, uint32_t index)
 {
     const struct lab_told_notice *told = &self->result.notices[index];
     uint32_t phases = self->rail.schedule.phase_count;
@@ -172,7 +161,19 @@ static json_t *notice_json(const struct rails_run *self, uint32_t index)
     return row;
 }
 
-static void print_json(const struct rails_run *self)
+void lab_rails_set_notices(json_t *object, const struct lab_rails_run *self)
+{
+    const struct lab_rail_result *result = &self->result;
+    if (self->options.lies && result->fault_noticed_s >= 0) {
+        weft_set_real(object, "fault_noticed_s", result->fault_noticed_s);
+    }
+    json_t *notices = weft_set_list(object, "notices");
+    for (uint32_t i = 0; i < result->notice_count; i++) {
+        json_array_append_new(notices, notice_json(self, i));
+    }
+}
+
+static void print_json(const struct lab_rails_run *self)
 {
     const struct lab_rail_result *result = &self->result;
     struct cli *cli = self->run->cli;
@@ -203,17 +204,11 @@ static void print_json(const struct rails_run *self)
     weft_set_count(object, "received_bytes", result->received_bytes);
     weft_set_count(object, "checked_elements", result->checked_count);
     weft_set_count(object, "retransmits", result->retransmits);
-    if (self->options.lies && result->fault_noticed_s >= 0) {
-        weft_set_real(object, "fault_noticed_s", result->fault_noticed_s);
-    }
-    json_t *notices = weft_set_list(object, "notices");
-    for (uint32_t i = 0; i < result->notice_count; i++) {
-        json_array_append_new(notices, notice_json(self, i));
-    }
+    lab_rails_set_notices(object, self);
     cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
 }
 
-static void print_notices(const struct rails_run *self)
+void lab_rails_print_notices(const struct lab_rails_run *self)
 {
     const struct lab_rail_result *result = &self->result;
     struct cli *cli = self->run->cli;
@@ -243,7 +238,7 @@ static void print_notices(const struct rails_run *self)
     }
 }
 
-static void print_text(const struct rails_run *self)
+static void print_text(const struct lab_rails_run *self)
 {
     static const struct weft_table_column columns[] = {
         {"iteration", WEFT_ALIGN_RIGHT},
@@ -293,15 +288,14 @@ static void print_text(const struct rails_run *self)
                 "the management network by themselves\n",
                 result->silent_count);
     }
-    print_notices(self);
+    lab_rails_print_notices(self);
 }
 
-bool lab_run_rails(struct lab_run *run)
+bool lab_rails_take(struct lab_rails_run *self, struct lab_run *run, const char *what)
 {
     struct cli *cli = run->cli;
-    struct rails_run *self = WEFT_NEW(&cli->arena, struct rails_run, 1);
     self->run = run;
-    if (!check_options(run) || !load_job(&self->job, run)) {
+    if (!check_options(run, what)) {
         return false;
     }
     self->options = (struct lab_rail_options){
@@ -315,15 +309,25 @@ bool lab_run_rails(struct lab_run *run)
         .congestion = run->congestion,
         .timeout_ms = (uint32_t)(run->limits.timeout_s * 1e3),
         .stall_ms = (uint32_t)(run->limits.stall_s * 1e3),
+        .lies = run->rails.fault != NULL,
     };
-    if (run->rails.fault != NULL) {
-        self->options.lies = true;
-        if (!lab_lie_parse(&self->options.lie, &self->options.lie_after_ps, run->rails.fault,
-                           cli->scratch, &cli->error)) {
-            return weft_wrap(&cli->error, "--ocs-fault");
-        }
+    return !self->options.lies ||
+           lab_lie_parse(&self->options.lie, &self->options.lie_after_ps, run->rails.fault,
+                         cli->scratch, &cli->error) ||
+           weft_wrap(&cli->error, "--ocs-fault");
+}
+
+bool lab_run_rails(struct lab_run *run)
+{
+    struct cli *cli = run->cli;
+    struct lab_rails_run *self = WEFT_NEW(&cli->arena, struct lab_rails_run, 1);
+    if (!lab_rails_take(self, run, "a job on rails") || !load_job(&self->job, run)) {
+        return false;
     }
-    if (!play(self)) {
+    if (!lab_rail_prepare(&self->rail, &self->options, &cli_environment(cli, NULL)->base)) {
+        return weft_wrap(&cli->error, "%s", run->plan_path);
+    }
+    if (!lab_rails_play(self)) {
         return lab_hint_rootless(cli, run->rootless);
     }
     if (cli->json) {
