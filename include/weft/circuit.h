@@ -152,7 +152,8 @@ struct weft_circuit_delays {
     ((struct weft_circuit_delays){16000000000, 25000000000, 5670000000000, 0})
 
 // Each plane is a switch with one port of every node. peers[i] is the node that i's port sends to,
-// i itself where it is idle: a permutation. Ports whose peer differs from the one before change.
+// i itself where it sends to nobody: a permutation where all that are idle neither send nor
+// receive. Ports whose peer differs from the one before change.
 struct weft_circuit_change {
     uint64_t start_ps; // of the command
     uint32_t plane;
@@ -198,15 +199,15 @@ struct weft_circuit_traffic {
 bool weft_circuit_check_loss(const struct weft_circuit_losses *losses, uint32_t plane,
                              uint32_t from, uint32_t to, struct weft_error *error) WEFT_MUST_USE;
 
-// Whether a schedule can be carried out and carries what it should. Peers are permutations; no port
-// changes again before it has changed; every burst is within the time in which its circuit is lit,
-// so that nothing is in flight on a port that changes, and the circuit can carry all its bursts,
-// each by its end (earliest deadline first, which is exact for one circuit); bursts carry every
-// byte of the demand; and no circuit loses more light than it may. Old circuits carry until the
-// command has been carried out; the first burst over a new one waits for first_ps. Shares nothing
-// with what plans or plays schedules. Fails with INPUT where schedule or bursts are none, and with
-// INFEASIBLE where they cannot be; the message names change or burst, time, plane and port.
-// O(changes nodes + bursts log bursts + nodes^2).
+// Whether a schedule can be carried out and carries what it should. No two ports send to one; none
+// changes again before it has changed, but one that was only let go; every burst is within the time
+// in which its circuit is lit, so that nothing is in flight on a port that changes, and the circuit
+// can carry all its bursts, each by its end (earliest deadline first, which is exact for one
+// circuit); bursts carry every byte of the demand; and no circuit loses more light than it may. Old
+// circuits carry until the command has been carried out; the first burst over a new one waits for
+// first_ps. Shares nothing with what plans or plays schedules. Fails with INPUT where schedule or
+// bursts are none, and with INFEASIBLE where they cannot be; the message names change or burst,
+// time, plane and port. O(changes nodes + bursts log bursts + nodes^2).
 bool weft_circuit_check_schedule(const struct weft_circuit_schedule *schedule,
                                  const struct weft_circuit_traffic *traffic,
                                  struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;

@@ -46,12 +46,16 @@ static const char *show(char *text, uint64_t time_ps)
 
 // ---- changes ----
 
+// No port receives from two. One that sends to nobody (itself) may receive.
 static bool is_permutation(const struct check *check, uint32_t plane, const uint32_t *peers,
                            const char *when, bool *is_taken)
 {
     uint32_t n = check->schedule->node_count;
     memset(is_taken, 0, n * sizeof(bool));
     for (uint32_t i = 0; i < n; i++) {
+        if (peers[i] == i) {
+            continue;
+        }
         if (peers[i] >= n || is_taken[peers[i]]) {
             return weft_fail(check->error, WEFT_INPUT,
                              "plane %u, %s: port %u sends to port %u, which %s; give a permutation",
@@ -60,8 +64,7 @@ static bool is_permutation(const struct check *check, uint32_t plane, const uint
         }
         is_taken[peers[i]] = true;
         const struct weft_circuit_losses *losses = check->traffic->losses;
-        if (losses != NULL && peers[i] != i &&
-            !weft_circuit_check_loss(losses, plane, i, peers[i], check->error)) {
+        if (losses != NULL && !weft_circuit_check_loss(losses, plane, i, peers[i], check->error)) {
             return weft_wrap(check->error, "%s", when);
         }
     }
@@ -103,7 +106,7 @@ static bool take_change(struct check *check, uint32_t index, bool *is_taken)
                              index, when, i, change->plane, show(until, check->steady_ps[port]));
         }
         check->peers[port] = change->peers[i];
-        check->steady_ps[port] = steady_ps;
+        check->steady_ps[port] = change->peers[i] == i ? change->start_ps : steady_ps;
         check->holds[check->last[port]].until_ps = turns_ps;
         check->holds[check->hold_count] =
             (struct hold){change->peers[i], steady_ps + delays->first_ps, WEFT_NEVER};

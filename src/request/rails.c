@@ -6,6 +6,29 @@
 
 #include <string.h>
 
+#define PLAY_S 20.0 // of processor time, in packets
+
+static bool play(struct weft_rails_result *result, const struct weft_rails_request *request,
+                 const struct weft_taskgraph *graph, const struct weft_rail_options *rails,
+                 struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct weft_rail_play *play = WEFT_NEW(base->arena, struct weft_rail_play, 1);
+    const struct weft_rail_play_options options = {
+        .engine = request->engine,
+        .rails = rails,
+        .packets_max =
+            environment->goes_on ? 0 : PLAY_S * weft_request_packets_per_s(graph->server_count),
+        .progress = &environment->progress.simulation,
+    };
+    weft_request_step_begin(environment, "simulating", NULL);
+    bool played = weft_rail_play(play, &result->run, graph, &options, base);
+    weft_request_step_end(environment);
+    result->play = play;
+    result->engine = request->engine;
+    return played;
+}
+
 bool weft_request_rails(struct weft_rails_result *result, const struct weft_rails_request *request,
                         struct weft_request_environment *environment)
 {
@@ -27,7 +50,8 @@ bool weft_request_rails(struct weft_rails_result *result, const struct weft_rail
         .places = 1,
     };
     if (!weft_rail_job_taskgraph(&graph, job, base->arena, base->scratch, base->error) ||
-        !weft_rail_run(&found.run, &graph, &options, base)) {
+        !weft_rail_run(&found.run, &graph, &options, base) ||
+        (request->plays && !play(&found, request, &graph, &options, environment))) {
         return weft_wrap(base->error, "%s", request->path);
     }
     *result = found;

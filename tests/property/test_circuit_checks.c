@@ -161,8 +161,12 @@ static void damage_changes(const struct instance *valid, uint32_t c)
     memcpy(peers, change->peers, it.n * sizeof *peers);
     change->peers = peers;
     uint32_t kept = peers[0];
-    peers[0] = peers[1];
-    refused(&it, "which another sends to; give a permutation");
+    for (uint32_t i = 1; i < it.n; i++) {
+        if (peers[i] != i && peers[i] != 0) { // neither of both is idle
+            peers[0] = peers[i];
+            refused(&it, "which another sends to; give a permutation");
+        }
+    }
     peers[0] = it.n;
     refused(&it, "which does not exist; give a permutation");
     peers[0] = kept;
@@ -183,7 +187,13 @@ static void damage_changes(const struct instance *valid, uint32_t c)
                                                    it.schedule.delays.dark_ps - 1,
                                                above->plane, before};
         it.schedule.change_count = c + 1;
-        refused(&it, "still changes until");
+        bool turns = false; // a port that was only let go does not
+        for (uint32_t i = 0; i < it.n; i++) {
+            turns |= above->peers[i] != before[i] && above->peers[i] != i;
+        }
+        if (turns) {
+            refused(&it, "still changes until");
+        }
     }
 }
 

@@ -446,7 +446,8 @@ static void bad_planes_are_refused(void **state)
     (void)state;
     uint32_t first[SERVERS];
     idle(first);
-    first[3] = 4; // 4 as well
+    first[2] = 4;
+    first[3] = 4;
     struct weft_circuit_controller controller;
     struct weft_error error;
     struct weft_arena arena = whole;
@@ -455,7 +456,7 @@ static void bad_planes_are_refused(void **state)
     assert_false(
         weft_planes_replay(&controller, &schedule, RATE_BPS, &direct.fabric, &arena, &error));
     assert_string_equal(error.message,
-                        "plane 0: port 4 is joined to 4, which is taken; give a permutation");
+                        "plane 0: port 3 is joined to 4, which is taken; give a permutation");
     schedule.node_count = 4;
     assert_false(
         weft_planes_replay(&controller, &schedule, RATE_BPS, &direct.fabric, &arena, &error));

@@ -12,6 +12,7 @@
 // its bytes over their rate. docs/photonic-rails.md has method, limits and accuracy.
 
 #include "weft/plan/moving.h"
+#include "weft/sim.h"
 
 WEFT_API_BEGIN
 
@@ -164,6 +165,34 @@ struct weft_rail_result {
 bool weft_rail_run(struct weft_rail_result *result, const struct weft_taskgraph *graph,
                    const struct weft_rail_options *options,
                    const struct weft_environment *environment) WEFT_MUST_USE;
+
+// ---- the plan in an engine ----
+
+struct weft_rail_play_options {
+    enum weft_sim_engine engine;
+    const struct weft_rail_options *rails; // as the plan was found with; one place
+    // Packet engine: where an iteration has more, all bytes and rates are divided; 0 = never.
+    double packets_max;
+    struct weft_sim_progress *progress; // NULL = nobody looks
+};
+struct weft_rail_play {
+    uint64_t iteration_ps;  // of the last of a few iterations
+    uint32_t message_count; // of an iteration
+    uint64_t packet_count;  // of an iteration
+    double divisor;         // of bytes and rates; 1: all as they are
+    uint32_t change_count;  // of single switches, in all iterations
+};
+// Plays iterations of a plan in the flow engine (fluid, no headers) or the packet engine (4160
+// bytes, 64 of them a header; DCTCP), over circuits that change: operations and changes have the
+// plan's order, and the engine's times. A change is asked for when the messages of what its ports
+// served before have come, on demand also not before its operation is ready; ports that keep their
+// peer are not disturbed. Operations are lowered to messages between neighbors: rounds of rings,
+// relays hop by hop. Fails with what the checker of schedules finds in what was played, with
+// UNSUPPORTED where it is too much, and as weft_sim_run_jobs.
+bool weft_rail_play(struct weft_rail_play *play, const struct weft_rail_result *plan,
+                    const struct weft_taskgraph *graph,
+                    const struct weft_rail_play_options *options,
+                    const struct weft_environment *environment) WEFT_MUST_USE;
 
 // ---- what rails cost ----
 

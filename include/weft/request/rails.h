@@ -14,14 +14,19 @@ struct weft_rails_request {
     enum weft_rail_mode mode;
     struct weft_circuit_delays delays;
     bool within; // nothing is asked for across the iteration's end, as published
+    bool plays;  // the plan, in this engine
+    enum weft_sim_engine engine;
 };
 struct weft_rails_result {
     struct weft_rail_job job;
     struct weft_rail_result run;
     struct weft_circuit_delays delays;
     bool within;
+    const struct weft_rail_play *play; // NULL: none was asked for
+    enum weft_sim_engine engine;       // that it was played in
 };
-// Fails with INPUT where the file is no job, with INFEASIBLE where the switch is too small.
+// Fails with INPUT where the file is no job, with INFEASIBLE where the switch is too small. What
+// would take more than about twenty seconds in packets is scaled, unless the environment goes on.
 bool weft_request_rails(struct weft_rails_result *result, const struct weft_rails_request *request,
                         struct weft_request_environment *environment) WEFT_MUST_USE;
 // "weft.optics-rails/1"

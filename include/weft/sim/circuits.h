@@ -28,6 +28,8 @@ struct weft_circuit_demand {
     const double *unserved_bytes; // [from * server_count + to]: begun and not yet carried
     const struct weft_circuit_event *events; // of pairs, since it was asked last, in order
     uint32_t event_count;
+    const uint32_t *barriers; // that ended since: tasks, counted through all jobs
+    uint32_t barrier_count;
 };
 
 // What it answers. The arrays are the controller's own and hold until it is asked again.
@@ -66,8 +68,9 @@ struct weft_circuit_controller {
     bool (*decide)(void *state, struct weft_circuit_answer *answer,
                    const struct weft_circuit_demand *demand, struct weft_arena scratch,
                    struct weft_error *error);
-    bool at_begin; // ask also when a message begins and `next_link` has nothing for its pair
-    bool at_end;   // ask also when all messages of a pair are carried
+    bool at_begin;    // ask also when a message begins and `next_link` has nothing for its pair
+    bool at_end;      // ask also when all messages of a pair are carried
+    bool at_barriers; // ask also when a barrier of a task graph ends
 };
 
 struct weft_circuit_counts {
@@ -91,8 +94,10 @@ struct weft_plane_orders {
 // several planes between two servers carry, and sends on by direct circuits.
 struct weft_plane_setting {
     uint32_t plane_count;
-    const uint32_t *first; // peers at time 0, plane by plane: plane_count * servers
-    double rate_Bps;       // of a circuit
+    // Peers at time 0, plane by plane: plane_count * servers. Here and in orders a port may receive
+    // and send to nobody (itself), and the other way round.
+    const uint32_t *first;
+    double rate_Bps; // of a circuit
     struct weft_circuit_delays delays;
     bool forwards; // servers send on over the fewest circuits, instead of over one only
     bool at_begin; // when the policy is asked beside its times, as of a controller

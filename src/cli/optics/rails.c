@@ -20,6 +20,7 @@ enum {
     KEY_FIRST,
     KEY_WITHIN,
     KEY_PLOT,
+    KEY_ENGINE,
 };
 
 static const struct argp_option options[] = {
@@ -40,6 +41,8 @@ static const struct argp_option options[] = {
      "ask for nothing before the iteration begins, as published", 0},
     {"plot", KEY_PLOT, "FILE.svg", 0, "draw what the ports do over an iteration into a file, too",
      0},
+    {"engine", KEY_ENGINE, "flow|packet", 0,
+     "play the plan in this engine, too, over circuits that change", 0},
     {0},
 };
 
@@ -93,6 +96,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     static const char *const modes[] = {"demand", "provision", "best"};
     static const char *const delays[] = {"none", "ideal", "commodity"};
+    static const char *const engines[] = {"flow", "packet"};
     struct rails_input *input = state->input;
     uint32_t choice = 0;
     switch (key) {
@@ -112,6 +116,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_WITHIN:
         input->request.within = true;
         return 0;
+    case KEY_ENGINE:
+        if (cli_choose(input->cli, &choice, "engine", argument, engines, 2) != 0) {
+            return EINVAL;
+        }
+        input->request.plays = true;
+        input->request.engine = choice == 1 ? WEFT_ENGINE_PACKET : WEFT_ENGINE_FLOW;
+        return 0;
     case KEY_PLOT:
         input->plot_path = argument;
         return 0;
@@ -126,6 +137,26 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+// What an engine makes of the plan.
+static void print_play(struct cli *cli, const struct weft_rails_result *result)
+{
+    const struct weft_rail_play *play = result->play;
+    char text[WEFT_UNIT_TEXT];
+    bool packets = result->engine == WEFT_ENGINE_PACKET;
+    cli_say(cli, "simulated in the %s engine: %s, %+.3g %% against the plan; ",
+            packets ? "packet" : "flow", weft_show_time(text, play->iteration_ps),
+            100 * ((double)play->iteration_ps / (double)result->run.iteration_ps - 1));
+    if (packets) {
+        cli_say(cli, "%.3g million packets an iteration", 1e-6 * (double)play->packet_count);
+    } else {
+        cli_say(cli, "%u messages an iteration", play->message_count);
+    }
+    if (play->divisor > 1) {
+        cli_say(cli, ", bytes and rates divided by %g to play no more (--yes: all)", play->divisor);
+    }
+    cli_say(cli, "; its changes passed the checker\n");
 }
 
 static void print_head(struct cli *cli, const struct weft_rails_result *result)
@@ -151,6 +182,9 @@ static void print_head(struct cli *cli, const struct weft_rails_result *result)
     cli_say(cli, "\nno choice, order or time of changes is quicker than %s (gap %.3g %%)\n",
             weft_show_time(text[0], run->bound_ps),
             100 * ((double)run->iteration_ps / (double)run->bound_ps - 1));
+    if (result->play != NULL) {
+        print_play(cli, result);
+    }
     if (run->overlap.cost_ps > 0 && run->overlap.count > 0) {
         cli_say(cli,
                 "phases overlap: %llu operations are ready while another phase has their port, the "
@@ -220,10 +254,14 @@ int optics_rails(int argc, char **argv)
         .given = {WEFT_NEVER, WEFT_NEVER, WEFT_NEVER, WEFT_NEVER},
     };
     struct weft_rails_result result;
-    bool fine = cli_parse(&cli, &verb, argc, argv, &input) &&
-                (input.plot_path == NULL || cli_can_write(&cli, input.plot_path)) &&
-                weft_request_rails(&result, &input.request, cli_environment(&cli, NULL)) &&
-                (input.plot_path == NULL || plot(&input, &result));
+    if (!cli_parse(&cli, &verb, argc, argv, &input) ||
+        (input.plot_path != NULL && !cli_can_write(&cli, input.plot_path))) {
+        return cli_finish(&cli, false);
+    }
+    bool fine =
+        weft_request_rails(&result, &input.request, cli_environment(&cli, cli_clock_watch(&cli)));
+    cli_clock_stop(&cli);
+    fine = fine && (input.plot_path == NULL || plot(&input, &result));
     if (fine && cli.json) {
         cli_say(&cli, "%s", weft_request_rails_json(&result, &cli.arena));
     } else if (fine) {

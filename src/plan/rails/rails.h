@@ -15,6 +15,7 @@
 //   record.c   boundaries, dark time, circuits over time
 //   spans.c    what each server's ports do, for pictures
 //   run.c      weft_rail_run
+//   play.h     the plan in an engine: lower.c, follow.c, play.c
 //   cost.c     prices of rails; plan.c: a model on rails
 
 #include "weft/plan/rails.h"

@@ -93,6 +93,18 @@ static void set_description(json_t *object, const struct weft_rail_job *job)
     weft_set(object, "description", row);
 }
 
+static void set_play(json_t *object, const struct weft_rails_result *result)
+{
+    const struct weft_rail_play *play = result->play;
+    weft_set_text(object, "engine", result->engine == WEFT_ENGINE_PACKET ? "packet" : "flow");
+    set_seconds(object, "engine_s", play->iteration_ps);
+    weft_set_real(object, "engine_difference_ratio",
+                  (double)play->iteration_ps / (double)result->run.iteration_ps - 1);
+    weft_set_count(object, "engine_messages", play->message_count);
+    weft_set_count(object, "engine_packets", play->packet_count);
+    weft_set_real(object, "engine_divisor", play->divisor);
+}
+
 const char *weft_request_rails_json(const struct weft_rails_result *result,
                                     struct weft_arena *arena)
 {
@@ -116,6 +128,9 @@ const char *weft_request_rails_json(const struct weft_rails_result *result,
     weft_set_real(object, "dark_share", run->dark_share);
     weft_set_count(object, "split", run->split);
     weft_set_count(object, "forwarded", run->forwarded);
+    if (result->play != NULL) {
+        set_play(object, result);
+    }
     set_description(object, &result->job);
     set_overlap(object, &run->overlap);
     set_certificate(object, run);

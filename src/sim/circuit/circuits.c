@@ -54,6 +54,8 @@ struct sim_circuits {
     double *unserved_bytes;
     struct weft_circuit_event *events;
     uint32_t event_count;
+    uint32_t *barriers;
+    uint32_t barrier_count, barrier_room;
     struct held *held;
     uint32_t held_count;
     struct weft_active_withdrawn *withdrawn;
@@ -266,14 +268,18 @@ static bool lacks_circuit(const struct sim_circuits *circuits, uint32_t pair)
     return circuits->answer.next_link[pair] == WEFT_NONE;
 }
 
+static double clock_ps(const struct weft_simnet *net)
+{
+    return weft_simnet_is_packet(net) ? (double)net->packets.clock.now_ps : net->active.now_ps;
+}
+
 static void note_event(struct weft_simnet *net, uint32_t pair, bool is_carried)
 {
     struct sim_circuits *circuits = net->circuits;
     WEFT_ASSERT(circuits->event_count < 2 * circuits->room);
     circuits->events[circuits->event_count++] = (struct weft_circuit_event){
         pair / circuits->server_count, pair % circuits->server_count, is_carried};
-    circuits->event_ps =
-        weft_simnet_is_packet(net) ? (double)net->packets.clock.now_ps : net->active.now_ps;
+    circuits->event_ps = clock_ps(net);
 }
 
 static void start_packets(struct weft_simnet *net, const struct held *message, uint32_t class_id,
@@ -345,6 +351,26 @@ void sim_circuits_ended(struct weft_simnet *net, uint32_t class_id)
     if (--circuits->open_count[pair] == 0 && circuits->controller->at_end) {
         note_event(net, pair, true);
     }
+}
+
+// Barriers take no room of their own among tasks, so that theirs grows with how many end at once.
+void sim_circuits_barrier_ended(struct weft_simnet *net, uint32_t task)
+{
+    struct sim_circuits *circuits = net->circuits;
+    if (circuits == NULL || !circuits->controller->at_barriers) {
+        return;
+    }
+    if (circuits->barrier_count == circuits->barrier_room) {
+        uint32_t room = 2 * circuits->barrier_room + 64;
+        uint32_t *larger = WEFT_NEW_RAW(circuits->arena, uint32_t, room);
+        if (circuits->barrier_count > 0) {
+            memcpy(larger, circuits->barriers, circuits->barrier_count * sizeof *larger);
+        }
+        circuits->barriers = larger;
+        circuits->barrier_room = room;
+    }
+    circuits->barriers[circuits->barrier_count++] = task;
+    circuits->event_ps = clock_ps(net);
 }
 
 // ---- changes ----
@@ -493,7 +519,9 @@ static bool ask(struct weft_simnet *net, double now_ps)
                                                .server_count = circuits->server_count,
                                                .unserved_bytes = circuits->unserved_bytes,
                                                .events = circuits->events,
-                                               .event_count = circuits->event_count};
+                                               .event_count = circuits->event_count,
+                                               .barriers = circuits->barriers,
+                                               .barrier_count = circuits->barrier_count};
     circuits->counts.answer_count++;
     if (!circuits->controller->decide(circuits->controller->state, &circuits->answer, &demand,
                                       *circuits->arena, &circuits->error)) {
@@ -503,6 +531,7 @@ static bool ask(struct weft_simnet *net, double now_ps)
     const struct weft_circuit_answer *answer = &circuits->answer;
     WEFT_ASSERT(answer->until_ps > demand.now_ps);
     circuits->event_count = 0;
+    circuits->barrier_count = 0;
     circuits->event_ps = (double)INFINITY;
     circuits->asked_ps =
         answer->until_ps == WEFT_NEVER ? (double)INFINITY : (double)answer->until_ps;

@@ -35,6 +35,8 @@ double sim_circuits_next_ps(const struct weft_simnet *net, bool more);
 bool sim_circuits_step(struct weft_simnet *net, double until_ps);
 // A message on the path of this class has ended.
 void sim_circuits_ended(struct weft_simnet *net, uint32_t class_id);
+// A barrier of a task graph has; `task` counts through all jobs.
+void sim_circuits_barrier_ended(struct weft_simnet *net, uint32_t task);
 // Fails as the controller has, and with INFEASIBLE where a message still waits for a circuit.
 bool sim_circuits_finish(const struct weft_simnet *net, struct weft_error *error) WEFT_MUST_USE;
 struct weft_circuit_counts sim_circuits_counts(const struct weft_simnet *net);

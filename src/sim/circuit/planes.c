@@ -128,7 +128,12 @@ static void route(struct planes *planes, struct weft_arena scratch)
     uint32_t planes_count = planes->setting.plane_count;
     uint32_t *from = WEFT_NEW_RAW(&scratch, uint32_t, (size_t)planes_count * n);
     for (size_t port = 0; port < (size_t)planes_count * n; port++) {
-        from[port / n * n + planes->peers[port]] = (uint32_t)(port % n); // the inverse
+        from[port] = (uint32_t)(port % n); // nobody sends to it
+    }
+    for (size_t port = 0; port < (size_t)planes_count * n; port++) {
+        if (planes->peers[port] != port % n) {
+            from[port / n * n + planes->peers[port]] = (uint32_t)(port % n); // the inverse
+        }
     }
     for (uint32_t to = 0; to < n; to++) {
         memset(hops, 0xff, n * sizeof(*hops)); // WEFT_NONE
@@ -159,19 +164,22 @@ static bool check_peers(const struct planes *planes, uint32_t plane, const uint3
                         struct weft_arena scratch, struct weft_error *error)
 {
     uint32_t n = planes->fabric->server_count;
-    bool *is_taken = WEFT_NEW(&scratch, bool, n);
+    bool *is_taken = WEFT_NEW(&scratch, bool, n); // by another
     if (plane >= planes->setting.plane_count) {
         return weft_fail(error, WEFT_INPUT, "plane %u does not exist; there are %u", plane,
                          planes->setting.plane_count);
     }
     for (uint32_t i = 0; i < n; i++) {
+        if (peers[i] == i) {
+            continue;
+        }
         if (peers[i] >= n || is_taken[peers[i]]) {
             return weft_fail(error, WEFT_INPUT,
                              "plane %u: port %u is joined to %u, which %s; give a permutation",
                              plane, i, peers[i], peers[i] >= n ? "does not exist" : "is taken");
         }
         is_taken[peers[i]] = true;
-        if (peers[i] != i && weft_fabric_find_link(planes->fabric, i, peers[i]) == WEFT_NONE) {
+        if (weft_fabric_find_link(planes->fabric, i, peers[i]) == WEFT_NONE) {
             return weft_fail(error, WEFT_INPUT,
                              "plane %u joins server %u to server %u; give the fabric that link",
                              plane, i, peers[i]);
@@ -282,7 +290,8 @@ static bool decide(void *state, struct weft_circuit_answer *answer,
     struct planes *planes = state;
     const struct weft_circuit_delays *delays = &planes->setting.delays;
     light(planes, demand->now_ps);
-    if ((!planes->was_asked || planes->ordered_ps <= demand->now_ps || demand->event_count > 0) &&
+    bool has_news = demand->event_count > 0 || demand->barrier_count > 0;
+    if ((!planes->was_asked || planes->ordered_ps <= demand->now_ps || has_news) &&
         !ask_policy(planes, demand, scratch, error)) {
         return false;
     }
@@ -334,8 +343,10 @@ bool weft_planes_build(struct weft_circuit_controller *controller,
             join(planes, plane, from, 0);
         }
     }
-    *controller =
-        (struct weft_circuit_controller){planes, decide, setting->at_begin, setting->at_end};
+    *controller = (struct weft_circuit_controller){.state = planes,
+                                                   .decide = decide,
+                                                   .at_begin = setting->at_begin,
+                                                   .at_end = setting->at_end};
     return true;
 }
 

@@ -107,6 +107,9 @@ static void end_task(struct executor *executor, uint32_t task, double now_ps)
     if (executor->tasks.end_ps != NULL) {
         executor->tasks.end_ps[task] = now_ps;
     }
+    if (graph->kind[local] == WEFT_TASK_BARRIER) {
+        sim_circuits_barrier_ended(&executor->net, task);
+    }
     if (graph->device[local] != WEFT_NONE) {
         uint32_t device = executor->first_device[job] + graph->device[local];
         executor->devices.is_busy[device] = false;
