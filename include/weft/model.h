@@ -66,7 +66,7 @@ struct weft_operator_spec {
     bool ceil_mode;                            // POOL2D: round the output up
     uint64_t units;                            // CONV2D channels, DENSE units, EMBEDDING dim
     bool bias;                                 // CONV2D, DENSE, ATTENTION, NORM
-    bool tied;     // DENSE: its matrix is a table's (tied embeddings), counted there
+    bool tied;     // DENSE, EMBEDDING: its matrix is another table's, counted there
     uint64_t rows; // EMBEDDING: rows of the table
     uint32_t heads, kv_heads, head_dim; // ATTENTION; kv_heads 0 = heads, head_dim 0 = hidden/heads
     bool causal;                        // ATTENTION: half of the score FLOPs
@@ -254,12 +254,14 @@ struct weft_resnet {
     uint64_t classes;
 };
 
-// An encoder and a decoder of layers without norms: the "BERT" of the TopoOpt artifact. Decoder
-// layer i looks at encoder layer i.
+// An encoder and a decoder (Vaswani et al., NeurIPS 2017). Without vocabulary and ffn_units: no
+// norms and no ends, decoder layer i looks at encoder layer i, the "BERT" of the TopoOpt artifact.
 struct weft_seq2seq {
-    uint32_t layers;
+    uint32_t layers; // of each
     uint64_t sequence, hidden;
     uint32_t heads;
+    uint64_t ffn_units;
+    uint64_t vocabulary; // one table, of both inputs and of the outputs
 };
 
 // Each fails with INPUT on numbers out of range, naming them, and as weft_model_build.

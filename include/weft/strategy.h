@@ -175,6 +175,10 @@ struct weft_strategy {
     double memory_max_bytes;
 };
 
+// How many equal parameter parts an operator may have at most, of which every divisor will do:
+// units of DENSE, columns of a table, channels, key/value heads, experts. 1 = it cannot be divided
+// (INPUT; SOFTMAX and NORM need whole rows).
+uint64_t weft_operator_extent(const struct weft_operator *op);
 // What one part of an operator puts on each accelerator of its server, in bytes. Parts on one
 // server that hold the same parameters (of equal p) hold the first three once. docs/costs.md.
 struct weft_part_memory {

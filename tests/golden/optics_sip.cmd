@@ -3,7 +3,7 @@
 try() { "$@"; echo "= $?"; }
 sip() { weft optics sip "$@"; }
 bert='bert-128 --gpus 32 --batch 256 --dp 4 --electrical 512Gbps'
-try sip resnet50 --gpus 64 --batch 1024 --wavelengths 20,80 \
+try sip resnet50 --gpus 64 --batch 1024 --wavelengths 20 \
     --electrical 128Gbps,1024Gbps
 try sip $bert --shots staggered --dark-time 1us,1ms --fabric sip-ocs --csv
 sip $bert --fabric sip-ring --json |

@@ -81,6 +81,7 @@ static void parameters_are_those_published(void **state)
         {"vit-h14", 632045800, "torchvision vit_h_14 at 224"},
         {"bert-base", 109482240, "bert-base-uncased with its pooler"},
         {"bert-large", 335141888, "bert-large-uncased with its pooler"},
+        {"gpt2-355m", 354823168, "gpt2-medium"},
         {"llama3-8b", 8030261248, "Meta-Llama-3-8B"},
         {"llama3-70b", 70553706496, "Meta-Llama-3-70B"},
         {"llama3-405b", 405853388800, "Llama-3.1-405B"},
@@ -97,6 +98,35 @@ static void parameters_are_those_published(void **state)
                      (unsigned long long)published[i].parameters, published[i].source);
         }
     }
+}
+
+// Vaswani et al., table 3: 213 million, for about 37000 tokens. Beside it the count by their
+// formulas, and what a stripped network of the same numbers has not: ends, norms, wider layers.
+static void the_transformer_is_that_of_its_paper(void **state)
+{
+    struct weft_arena arena = *(struct weft_arena *)*state;
+    struct weft_model model = need("transformer-big", &arena);
+    uint64_t d = 1024;
+    uint64_t attention = 4 * d * d;
+    uint64_t feed = 2 * d * 4096 + 4096 + d;
+    assert_int_equal(model.parameters, 37000 * d + 18 * attention + 12 * feed + 30 * 2 * d);
+    assert_true(near((double)model.parameters, 213e6, 0.01));
+    uint32_t crossing = 0;
+    for (uint32_t i = 0; i < model.operator_count; i++) {
+        const struct weft_operator *op = &model.operators[i];
+        if (op->spec.kind == WEFT_OP_ATTENTION && op->spec.input_count == 2) {
+            const char *seen = model.operators[op->spec.inputs[1]].spec.name;
+            assert_string_equal(seen, "encoder_feed_5_norm"); // the last layer's, of every decoder
+            crossing++;
+        }
+    }
+    assert_int_equal(crossing, 6);
+    // Two FLOPs a weight and token of the layers, four times the sequence a score and layer, the
+    // output matrix; sums, norms and the softmax are small.
+    double tokens = 256;
+    double layers = 2.0 * (double)(18 * attention + 12 * feed) + 4.0 * 18 * tokens * (double)d;
+    double flops = tokens * (layers + 2.0 * 37000 * (double)d);
+    assert_true(near(model.forward_flops, flops, 0.01));
 }
 
 // GPT-3's table 2.1, in 1e9; its 1.3B and 2.7B rows count with heads that make the hidden size.
@@ -254,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_whole_zoo_builds_and_says_where_it_comes_from),
         cmocka_unit_test(parameters_are_those_published),
+        cmocka_unit_test(the_transformer_is_that_of_its_paper),
         cmocka_unit_test(gpt3_has_the_sizes_of_its_table),
         cmocka_unit_test(image_networks_have_the_published_flops),
         cmocka_unit_test(gpt_follows_megatrons_formulas),

@@ -60,6 +60,8 @@ static const struct weft_yaml_member members[] = {
     SEQ2SEQ(sequence, WEFT_YAML_U64),
     SEQ2SEQ(hidden, WEFT_YAML_U64),
     SEQ2SEQ(heads, WEFT_YAML_U32),
+    SEQ2SEQ(ffn_units, WEFT_YAML_U64),
+    SEQ2SEQ(vocabulary, WEFT_YAML_U64),
     STACK(layers, WEFT_YAML_U32),
     STACK(hidden, WEFT_YAML_U64),
     STACK(heads, WEFT_YAML_U32),

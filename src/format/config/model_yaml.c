@@ -31,7 +31,7 @@ static const struct weft_yaml_member members[] = {
     MEMBER(units, units, WEFT_YAML_U64, BIT(CONV2D) | BIT(DENSE)),
     MEMBER(dim, units, WEFT_YAML_U64, BIT(EMBEDDING)),
     MEMBER(bias, bias, WEFT_YAML_TRUTH, BIT(CONV2D) | BIT(DENSE) | BIT(ATTENTION) | BIT(NORM)),
-    MEMBER(tied, tied, WEFT_YAML_TRUTH, BIT(DENSE)),
+    MEMBER(tied, tied, WEFT_YAML_TRUTH, BIT(DENSE) | BIT(EMBEDDING)),
     MEMBER(rows, rows, WEFT_YAML_U64, BIT(EMBEDDING)),
     MEMBER(heads, heads, WEFT_YAML_U32, BIT(ATTENTION)),
     MEMBER(kv_heads, kv_heads, WEFT_YAML_U32, BIT(ATTENTION)),

@@ -153,7 +153,7 @@ static bool infer_embedding(struct weft_operator *op, const struct weft_operator
     copy_shape(op, input);
     op->shape[op->rank - 1] = op->spec.units;
     op->forward_flops = (double)input->output_elements * (double)op->spec.units;
-    weft_operator_add_tensor(op, weft_times(op->spec.rows, op->spec.units));
+    weft_operator_add_tensor(op, op->spec.tied ? 0 : weft_times(op->spec.rows, op->spec.units));
     return true;
 }
 

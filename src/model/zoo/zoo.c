@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define FROM_TOPOOPT "Wang et al., TopoOpt, NSDI 2023, and its artifact"
+#define FROM_ATTENTION "Vaswani et al., Attention is all you need, NeurIPS 2017, table 3"
+#define FROM_GPT2 "Radford et al., Language models are unsupervised multitask learners, 2019"
 #define FROM_GPT3 "Brown et al., GPT-3, NeurIPS 2020, table 2.1"
 #define FROM_MEGATRON "Narayanan et al., Megatron-LM, SC 2021, table 1"
 #define FROM_LLAMA3 "Grattafiori et al., The Llama 3 Herd of Models, 2024, table 3"
@@ -39,14 +41,15 @@
 
 // GPT: learned positions, tied embeddings, biases, a feed-forward of four times the hidden size.
 // Scores are computed whole and masked, as the published FLOPs count them.
-#define GPT(batch, source, layers_, hidden_, heads_, vocabulary_)                                  \
+#define GPT(batch, source, layers_, hidden_, heads_, vocabulary_, sequence_)                       \
     STACK(batch, source, .layers = (layers_), .hidden = (hidden_), .heads = (heads_),              \
-          .sequence = 2048, .vocabulary = (vocabulary_), .tied_embeddings = true,                  \
+          .sequence = (sequence_), .vocabulary = (vocabulary_), .tied_embeddings = true,           \
           .learned_positions = true, .ffn_units = 4ull * (hidden_), .bias = true,                  \
           .dtype = WEFT_FP16)
-#define GPT3(batch, layers_, hidden_, heads_) GPT(batch, FROM_GPT3, layers_, hidden_, heads_, 50257)
+#define GPT3(batch, layers_, hidden_, heads_)                                                      \
+    GPT(batch, FROM_GPT3, layers_, hidden_, heads_, 50257, 2048)
 #define MEGATRON(batch, layers_, hidden_, heads_)                                                  \
-    GPT(batch, FROM_MEGATRON, layers_, hidden_, heads_, 51200)
+    GPT(batch, FROM_MEGATRON, layers_, hidden_, heads_, 51200, 2048)
 #define BERT(batch, layers_, hidden_, heads_)                                                      \
     STACK(batch, FROM_BERT, .layers = (layers_), .hidden = (hidden_), .heads = (heads_),           \
           .sequence = 512, .vocabulary = 30522, .tied_embeddings = true,                           \
@@ -112,7 +115,12 @@ static const struct weft_zoo_entry entries[] = {
     {"vit-b16", "ViT-B/16: 224 x 224 images, 197 tokens", VIT(4096, 12, 768, 12, 16)},
     {"vit-l16", "ViT-L/16: 224 x 224 images, 197 tokens", VIT(4096, 24, 1024, 16, 16)},
     {"vit-h14", "ViT-H/14: 224 x 224 images, 257 tokens", VIT(4096, 32, 1280, 16, 14)},
-    // Language models.
+    // Language models. A sentence of the first has as many tokens as its authors' program allows.
+    {"transformer-big", "Transformer big: 6 + 6 layers of 1024, sequence 256, 25k tokens a batch",
+     SEQ2SEQ(96, FROM_ATTENTION, .layers = 6, .sequence = 256, .hidden = 1024, .heads = 16,
+             .ffn_units = 4096, .vocabulary = 37000)},
+    {"gpt2-355m", "GPT-2 355M: sequence 1024, 0.5M tokens a batch",
+     GPT(512, FROM_GPT2, 24, 1024, 16, 50257, 1024)},
     {"bert-base", "BERT base: 12 layers of 768, sequence 512", BERT(256, 12, 768, 12)},
     {"bert-large", "BERT large: 24 layers of 1024, sequence 512", BERT(256, 24, 1024, 16)},
     {"gpt3-125m", "GPT-3 125M: sequence 2048, 0.5M tokens a batch", GPT3(256, 12, 768, 12)},

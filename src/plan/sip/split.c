@@ -39,6 +39,7 @@ static bool can_divide(const struct sip_fold *fold, uint32_t op, struct weft_spl
     struct weft_error ignored;
     split.sample_parts *= fold->replicas;
     return fold->model.batch % split.sample_parts == 0 &&
+           weft_operator_extent(&fold->model.operators[op]) % split.parameter_parts == 0 &&
            weft_operator_time(&cost, &fold->model, op, split, &fold->setting.cost, &ignored);
 }
 
@@ -100,9 +101,9 @@ bool sip_split(struct weft_split *split, const struct sip_fold *fold, uint32_t o
     }
     uint64_t samples = fold->model.batch / fold->replicas;
     uint32_t most = part_target(cost.forward_ps, fold->choice.mp);
+    uint32_t peers = fold->choice.reach < WEFT_SIP_REACH ? fold->choice.reach : WEFT_SIP_REACH;
     struct weft_split best = {1, 1};
-    for (uint32_t parameters = 1; parameters <= most && parameters <= fold->choice.reach;
-         parameters *= 2) {
+    for (uint32_t parameters = 1; parameters <= most && parameters <= peers; parameters *= 2) {
         struct weft_split next = {sample_parts(samples, most / parameters), parameters};
         if (can_divide(fold, op, next) && is_better(fold, op, next, best)) {
             best = next;

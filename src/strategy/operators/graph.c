@@ -23,7 +23,7 @@
 static bool check_parts(const struct weft_operator *op, const struct weft_placement *place,
                         uint64_t batch, struct weft_error *error)
 {
-    uint64_t extent = weft_region_extent(op);
+    uint64_t extent = weft_operator_extent(op);
     if (place->sample_parts == 0 || place->parameter_parts == 0 ||
         (uint64_t)place->sample_parts * place->parameter_parts > PARTS_MAX) {
         return weft_fail(error, WEFT_INPUT, "%u x %u parts; an operator has 1 to %u parts in all",

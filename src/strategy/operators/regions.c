@@ -5,6 +5,8 @@
 
 #include "regions.h"
 
+#include "weft/strategy.h"
+
 static uint32_t divided_axis(const struct weft_operator *op)
 {
     return op->rank == 3 ? 0 : op->rank - 1;
@@ -19,7 +21,7 @@ static struct region whole(const struct weft_operator *op)
     return region;
 }
 
-uint64_t weft_region_extent(const struct weft_operator *op)
+uint64_t weft_operator_extent(const struct weft_operator *op)
 {
     switch (op->spec.kind) {
     case WEFT_OP_INPUT:

@@ -14,10 +14,6 @@ struct region {
     uint64_t high[WEFT_SHAPE_MAX];
 };
 
-// How many equal parameter parts an operator may have at most, of which every divisor will do:
-// units of DENSE, columns of a table, channels, key/value heads, experts. 1 = it cannot be divided
-// (INPUT; SOFTMAX and NORM need whole rows).
-uint64_t weft_region_extent(const struct weft_operator *op);
 // What part p of `parts` makes. Parts of ATTENTION and EXPERTS make sums that others complete: each
 // covers the whole output.
 struct region weft_region_output(const struct weft_operator *op, uint32_t p, uint32_t parts);
