@@ -403,6 +403,67 @@ static void iterations_lie_between_what_bounds_them(void **state)
     }
 }
 
+// Experts inside their servers leave circuits to gradients: rings of as many servers as there are
+// copies of a stage, at most eight. Six ports of n servers carry (n - 1) / n of what is reduced,
+// two ports the rest; of three servers rings use six ports, of two any number.
+static void circuits_without_experts_are_rings(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *degrees;
+        uint32_t region;
+        double ports;
+    } rows[] = {{"ep=8,pp=1,recompute=full", 8, 6 * 8 / 7.0},
+                {"ep=8,pp=2,recompute=full", 8, 6 * 8 / 7.0},
+                {"ep=8,pp=4,recompute=full", 4, 8},
+                {"ep=8,pp=8,recompute=full", 2, 4}};
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        struct weft_arena kept = arena;
+        struct case_of it;
+        const struct weft_study study =
+            set_case(&it, "mixtral-8x7b", rows[r].degrees, 400 * GBPS, &kept);
+        const struct weft_environment environment = {
+            .arena = &kept, .scratch = scratch, .seed = 3, .threads = 1, .error = &error};
+        struct weft_mixnet_options options = WEFT_MIXNET_DEFAULTS;
+        const struct weft_circuit_delays delays = {0, 25000000000, 0, 0};
+        struct weft_mixnet_iteration found;
+        assert_true(weft_mixnet_iterate(&found, &it.strategy.hybrid, &study, &options, &delays,
+                                        &environment));
+        assert_int_equal(found.gradients, WEFT_GRADIENTS_STANDING);
+        assert_int_equal(found.region, rows[r].region);
+        assert_true(found.changes == 0 && found.dark_share == 0);
+        const uint32_t n = found.region;
+        const uint32_t *circuits = found.replay.wirings[0].circuits;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t sum = 0;
+            for (uint32_t j = 0; j < n; j++) {
+                bool beside = j == (i + 1) % n || i == (j + 1) % n;
+                assert_int_equal(circuits[i * n + j], beside ? (n == 2 ? 6 : 3) : 0);
+                sum += circuits[i * n + j];
+            }
+            assert_int_equal(sum, 6);
+        }
+        double two_Bps = 2 * 400 * GBPS;
+        double ring_Bps = rows[r].ports * 400 * GBPS;
+        const struct weft_hybrid_rates rates = {ring_Bps,
+                                                ring_Bps,
+                                                two_Bps,
+                                                two_Bps,
+                                                8 * 400 * GBPS,
+                                                two_Bps,
+                                                2 * weft_seconds(it.cluster.latency_ps)};
+        struct weft_hybrid_estimate estimate;
+        assert_true(weft_hybrid_estimate_at(&estimate, &it.strategy.hybrid, &study, &rates, scratch,
+                                            &error));
+        assert_true(fabs(found.iteration_s - weft_seconds(estimate.iteration_ps)) < 1e-12);
+        options.published = true;
+        struct weft_mixnet_iteration greedy;
+        assert_true(weft_mixnet_iterate(&greedy, &it.strategy.hybrid, &study, &options, &delays,
+                                        &environment));
+        assert_true(found.fat_s <= found.iteration_s && found.iteration_s < greedy.iteration_s);
+    }
+}
+
 // A first all-to-all that waits for its circuits takes the whole change longer.
 static void waits_are_counted(void **state)
 {
@@ -528,6 +589,7 @@ int main(void)
         cmocka_unit_test(the_greedy_is_as_published),
         cmocka_unit_test(the_flow_engine_agrees_with_the_formula),
         cmocka_unit_test(iterations_lie_between_what_bounds_them),
+        cmocka_unit_test(circuits_without_experts_are_rings),
         cmocka_unit_test(waits_are_counted),
         cmocka_unit_test(plans_are_whole),
         cmocka_unit_test(prices_are_those_of_the_paper),

@@ -149,6 +149,7 @@ enum weft_mixnet_gradients {
     WEFT_GRADIENTS_PACKETS,  // as published
     WEFT_GRADIENTS_CIRCUITS, // the circuits that stand, and packets
     WEFT_GRADIENTS_RINGS,    // circuits that are changed into rings, and packets
+    WEFT_GRADIENTS_STANDING, // circuits that are rings all the time, and packets
 };
 const char *weft_mixnet_gradients_name(enum weft_mixnet_gradients gradients);
 
@@ -156,6 +157,7 @@ const char *weft_mixnet_gradients_name(enum weft_mixnet_gradients gradients);
 // with what the all-to-alls take in the place of balanced ones.
 struct weft_mixnet_iteration {
     struct weft_hybrid_exchange exchange;
+    uint32_t region; // servers on one switch for circuits
     struct weft_mixnet_replay replay;
     double iteration_s;
     double still_s;  // were changes to take no time

@@ -264,9 +264,9 @@ static void print(struct cli *cli, const struct weft_mixnet_result *result)
     cli_say(cli,
             "regions of %u server%s; at %gG %.0f changes an iteration, ports dark %.2f %% of the "
             "time; %.1f GB of memory; gradients over %s\n",
-            last->weft.exchange.servers, last->weft.exchange.servers == 1 ? "" : "s",
-            last->rate_Bps / 125e6, last->weft.changes, 100 * last->weft.dark_share,
-            result->memory.total_bytes / 1e9, weft_mixnet_gradients_name(last->weft.gradients));
+            last->weft.region, last->weft.region == 1 ? "" : "s", last->rate_Bps / 125e6,
+            last->weft.changes, 100 * last->weft.dark_share, result->memory.total_bytes / 1e9,
+            weft_mixnet_gradients_name(last->weft.gradients));
     print_rates(cli, result);
     cli_say(cli, "\nmultiples of the Fat-tree's iteration, all estimated; published for 1,024 "
                  "GPUs; price: Fat-tree over this\n");

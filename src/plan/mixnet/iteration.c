@@ -12,6 +12,10 @@
 // circuits. Or the circuits are changed into rings of the region first, and back: the scattering is
 // then as quick as circuits can be, and two changes are waited for. Gradients of experts have no
 // other copy in the region: they go over packets.
+//
+// Where a group of experts is inside one server no all-to-all needs the circuits. Those of up to
+// eight servers with the same layers are rings all the time then, for all gradients, also under the
+// backward pass.
 
 #include "plan/mixnet/mixnet.h"
 
@@ -19,6 +23,8 @@
 
 // Parts that packet ports are divided in.
 #define PACKET_PARTS 8u
+// Servers of a region where experts do not say it: as published (24 circuits for 8 servers).
+#define REGION_SERVERS 8u
 
 struct fabric {
     const struct weft_hybrid *hybrid;
@@ -28,8 +34,8 @@ struct fabric {
 
 const char *weft_mixnet_gradients_name(enum weft_mixnet_gradients gradients)
 {
-    static const char *const names[] = {"packets", "circuits", "rings"};
-    WEFT_ASSERT(gradients <= WEFT_GRADIENTS_RINGS);
+    static const char *const names[] = {"packets", "circuits", "rings", "standing rings"};
+    WEFT_ASSERT(gradients <= WEFT_GRADIENTS_STANDING);
     return names[gradients];
 }
 
@@ -103,6 +109,68 @@ static double ring_rate(uint32_t servers, double circuit_ports, double packet_po
     return rate_Bps * fmin(circuit_ports * n / (n - 1), packet_ports * n);
 }
 
+// Servers of a region whose circuits no all-to-all needs: as many as hold copies of the same
+// layers, of which regions are of one size. 1: none does.
+static uint32_t standing_region(const struct fabric *fabric)
+{
+    const struct weft_hybrid *hybrid = fabric->hybrid;
+    const struct weft_cluster *cluster = fabric->study->cluster;
+    if (hybrid->dp * hybrid->cp == hybrid->ep || cluster->server_count % hybrid->pp != 0) {
+        return 1;
+    }
+    uint32_t copies = cluster->server_count / hybrid->pp;
+    uint32_t region = copies < REGION_SERVERS ? copies : REGION_SERVERS;
+    while (copies % region != 0) {
+        region--;
+    }
+    return region;
+}
+
+// Rings of two ports of every server each, as many as there are ports for.
+static void stand_rings(struct weft_mixnet_replay *replay, uint32_t region, uint32_t circuit_ports,
+                        struct weft_arena *arena)
+{
+    uint32_t *circuits = WEFT_NEW(arena, uint32_t, (size_t)region * region);
+    for (uint32_t i = 0; i < region; i++) {
+        uint32_t next = (i + 1) % region;
+        circuits[(size_t)i * region + next] += region == 2 ? circuit_ports : circuit_ports / 2;
+        circuits[(size_t)next * region + i] += region == 2 ? 0 : circuit_ports / 2;
+    }
+    struct weft_mixnet_wiring *wiring = WEFT_NEW(arena, struct weft_mixnet_wiring, 1);
+    *wiring = (struct weft_mixnet_wiring){.circuits = circuits};
+    replay->node_count = region;
+    replay->wirings = wiring;
+    replay->wiring_count = 1;
+}
+
+// Standing rings where they are quicker than packets alone, whose time is in *seconds.
+static bool choose_standing(struct weft_mixnet_iteration *iteration, double *seconds,
+                            const struct fabric *fabric, const struct weft_environment *environment)
+{
+    const struct weft_cluster *cluster = fabric->study->cluster;
+    uint32_t packets = (uint32_t)(fabric->rates.ring_Bps / cluster->rate_Bps + 0.5);
+    uint32_t circuits = cluster->degree - packets;
+    uint32_t region = standing_region(fabric);
+    uint32_t used = region == 2 ? circuits : circuits / 2 * 2;
+    if (region < 2 || used == 0) {
+        return true;
+    }
+    struct fabric other = *fabric;
+    other.rates.ring_Bps = ring_rate(region, used, packets, cluster->rate_Bps);
+    other.rates.experts_Bps = other.rates.ring_Bps;
+    double other_s = 0;
+    if (!estimate(&other_s, &other, environment->scratch, environment->error)) {
+        return false;
+    }
+    if (other_s < *seconds) {
+        *seconds = other_s;
+        iteration->gradients = WEFT_GRADIENTS_STANDING;
+        iteration->region = region;
+        stand_rings(&iteration->replay, region, circuits, environment->arena);
+    }
+    return true;
+}
+
 // The best of the choices for gradients, in *seconds; change_s is what rings wait for.
 static bool choose_gradients(struct weft_mixnet_iteration *iteration, double *seconds,
                              const struct fabric *fabric, double change_s,
@@ -115,8 +183,11 @@ static bool choose_gradients(struct weft_mixnet_iteration *iteration, double *se
         return false;
     }
     iteration->gradients = WEFT_GRADIENTS_PACKETS;
-    if (servers < 2 || iteration->replay.node_count != servers ||
-        hybrid->dp * hybrid->cp == hybrid->ep || hybrid->zero_stage > 1) {
+    if (servers == 1) {
+        return choose_standing(iteration, seconds, fabric, environment);
+    }
+    if (iteration->replay.node_count != servers || hybrid->dp * hybrid->cp == hybrid->ep ||
+        hybrid->zero_stage > 1) {
         return true; // one region has all replicas, or gradients leave with every pass
     }
     double packets = fabric->rates.ring_Bps / cluster->rate_Bps;
@@ -148,11 +219,11 @@ static void count_changes(struct weft_mixnet_iteration *iteration, const struct 
 {
     const struct weft_hybrid_exchange *exchange = &iteration->exchange;
     uint32_t servers = fabric->study->cluster->server_count;
-    double regions = (double)servers / exchange->servers;
+    double regions = (double)servers / iteration->region;
     double passes = (double)exchange->micro_batches * exchange->stages / fabric->hybrid->pp;
     double commands = iteration->replay.changes * passes;
     double dark_s = weft_seconds(delays->dark_ps + delays->retrain_ps);
-    double ports = (double)exchange->servers * circuit_ports;
+    double ports = (double)iteration->region * circuit_ports;
     double moved = commands * iteration->replay.moved;
     if (iteration->gradients == WEFT_GRADIENTS_RINGS) {
         commands += 2;
@@ -184,6 +255,7 @@ bool weft_mixnet_iterate(struct weft_mixnet_iteration *iteration, const struct w
         return false;
     }
     const struct weft_hybrid_exchange *exchange = &result.exchange;
+    result.region = exchange->servers;
     const struct weft_mixnet_replay *replay = &result.replay;
     double line_Bps = fabric.rates.exchange_Bps;
     fabric.rates.exchange_Bps = exchange_rate(exchange, replay->ideal_s, line_Bps);

@@ -41,7 +41,7 @@ const char *weft_request_mixnet_json(const struct weft_mixnet_result *result,
     weft_set_count(object, "batch", result->batch);
     weft_set_count(object, "servers", result->server_count);
     weft_set_text(object, "strategy", weft_hybrid_format(&result->hybrid, arena));
-    weft_set_count(object, "region", result->rows[0].weft.exchange.servers);
+    weft_set_count(object, "region", result->rows[0].weft.region);
     json_t *rows = weft_set_list(object, "rates");
     for (uint32_t r = 0; r < result->row_count; r++) {
         set_row(rows, &result->rows[r]);
