@@ -381,13 +381,13 @@ static void plan(struct lab_rail *rail, struct lab_experts *experts,
 }
 
 // What of the time of ports that ever move they are dark.
-static double dark_share(const struct lab_rail *rail, const struct lab_experts *experts)
+static double dark_share(const struct lab_rail *rail)
 {
     double dark_ps = 0;
     for (uint32_t p = 0; p < rail->schedule.phase_count; p++) {
         dark_ps += (double)rail->schedule.phases[p].circuit_count * (double)rail->options->dark_ps;
     }
-    double all_ps = (double)experts->schedule.iteration_ps * rail->schedule.moving_ports;
+    double all_ps = (double)rail->predicted.iteration_ps * rail->schedule.moving_ports;
     return all_ps > 0 ? dark_ps / all_ps : 0;
 }
 
@@ -410,9 +410,16 @@ bool lab_experts_prepare(struct lab_rail *rail, struct lab_experts *experts,
         return false;
     }
     build_schedule(rail, &builder);
-    rail->predicted.iteration_ps = experts->schedule.iteration_ps;
+    double *ends_s = WEFT_NEW(environment->arena, double, builder.exchanges);
+    experts->compute = builder.compute;
+    experts->end = builder.end;
+    experts->ends_s = ends_s;
+    if (!lab_experts_replay(ends_s, rail, experts, environment)) {
+        return false;
+    }
+    rail->predicted.iteration_ps = (uint64_t)(ends_s[builder.exchanges - 1] * 1e12);
     rail->predicted.boundary_count = experts->schedule.changes;
-    rail->predicted.dark_share = dark_share(rail, experts);
+    rail->predicted.dark_share = dark_share(rail);
     uint32_t *marks = WEFT_NEW(environment->arena, uint32_t, builder.exchanges);
     for (uint32_t e = 0; e < builder.exchanges; e++) {
         marks[e] = builder.end[e * builder.n];

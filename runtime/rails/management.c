@@ -31,10 +31,10 @@ static uint32_t own_port(const struct weft_lab *lab)
     return lab->port_count;
 }
 
-static bool set_route(struct weft_netlink *netlink, uint32_t target, const struct weft_lab *lab,
+static bool set_route(struct weft_netlink *netlink, uint32_t target, uint32_t port,
                       uint32_t server, struct weft_error *error)
 {
-    const struct weft_next_hop hop = {weft_lab_port_index(own_port(lab)), 0, 1};
+    const struct weft_next_hop hop = {weft_lab_port_index(port), 0, 1};
     const struct weft_route route = {.target = target,
                                      .prefix_bits = 32,
                                      .source = weft_lab_server_address(server),
@@ -54,7 +54,7 @@ static bool set_neighbors(struct weft_netlink *netlink, const struct weft_lab *l
         }
         if (!weft_neighbor_set(netlink, weft_lab_port_index(own_port(lab)),
                                weft_lab_server_address(t), mac, error) ||
-            !set_route(netlink, weft_lab_server_address(t), lab, server, error)) {
+            !set_route(netlink, weft_lab_server_address(t), own_port(lab), server, error)) {
             return false;
         }
         for (uint32_t p = 0; p < lab->port_count; p++) {
@@ -66,7 +66,7 @@ static bool set_neighbors(struct weft_netlink *netlink, const struct weft_lab *l
             }
         }
     }
-    return set_route(netlink, bridge_address(lab), lab, server, error);
+    return true;
 }
 
 bool lab_management_route(struct weft_netlink *netlink, uint32_t server, uint32_t port,
@@ -121,6 +121,40 @@ static bool add_cable(struct weft_netlink *bridge, const struct weft_lab *lab, u
     return fine;
 }
 
+// A cable to the controller alone, of no set rate: its messages may not wait behind the job's bytes.
+static bool add_line(struct weft_netlink *bridge, const struct weft_lab *lab, uint32_t server,
+                     struct weft_error *error)
+{
+    char netns[WEFT_NETNS_NAME_MAX];
+    char far[WEFT_NETNS_NAME_MAX];
+    char name[16];
+    uint32_t indexes[2] = {weft_lab_port_index(own_port(lab) + 1),
+                           weft_lab_cable_index(WEFT_LAB_SERVERS_MAX + 1 + server)};
+    struct weft_netlink netlink;
+    snprintf(name, sizeof name, "c%u", server);
+    bridge_netns(far, lab);
+    const struct weft_veth_end ends[2] = {{.name = "control", .index = indexes[0]},
+                                          {.name = name, .netns = far, .index = indexes[1]}};
+    const struct weft_next_hop hop = {indexes[1], 0, 1};
+    const struct weft_route route = {.target = weft_lab_server_address(server),
+                                     .prefix_bits = 32,
+                                     .source = bridge_address(lab),
+                                     .hop_count = 1,
+                                     .hops = &hop};
+    weft_lab_server_netns(netns, lab->name, server);
+    if (!weft_netlink_open(&netlink, netns, error)) {
+        return false;
+    }
+    bool fine = weft_link_veth(&netlink, &ends[0], &ends[1], lab->mtu_bytes, error) &&
+                weft_link_set_up(&netlink, indexes[0], true, error) &&
+                weft_link_set_up(bridge, indexes[1], true, error) &&
+                set_route(&netlink, bridge_address(lab), own_port(lab) + 1, server, error) &&
+                weft_route_set(bridge, &route, error) &&
+                weft_link_await(&netlink, indexes[0], error);
+    weft_netlink_close(&netlink);
+    return fine;
+}
+
 bool lab_management_up(const struct weft_lab *lab, struct weft_error *error)
 {
     char netns[WEFT_NETNS_NAME_MAX];
@@ -134,13 +168,7 @@ bool lab_management_up(const struct weft_lab *lab, struct weft_error *error)
                 weft_link_set_up(&bridge, index, true, error) &&
                 weft_address_add(&bridge, index, bridge_address(lab), 32, error);
     for (uint32_t s = 0; s < lab->server_count && fine; s++) {
-        const struct weft_next_hop hop = {index, 0, 1};
-        const struct weft_route route = {.target = weft_lab_server_address(s),
-                                         .prefix_bits = 32,
-                                         .source = bridge_address(lab),
-                                         .hop_count = 1,
-                                         .hops = &hop};
-        fine = add_cable(&bridge, lab, index, s, error) && weft_route_set(&bridge, &route, error);
+        fine = add_cable(&bridge, lab, index, s, error) && add_line(&bridge, lab, s, error);
     }
     weft_netlink_close(&bridge);
     return fine || weft_wrap(error, "the management network");

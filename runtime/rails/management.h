@@ -4,7 +4,8 @@
 
 // The management network of a rail's lab: a bridge with a port of each server, beside the rail.
 //
-// It carries the controller's messages, acknowledgments, and whatever may not go over circuits. A
+// It carries acknowledgments and whatever may not go over circuits; the controller's messages have
+// a cable of their own to each server. A
 // server is reached there by its own address, and over the rail by that of its port: a connection
 // from the one to the other sends its bytes over the rail and has them acknowledged over the
 // management network, since a circuit leads one way. One route decides which way the bytes take.
