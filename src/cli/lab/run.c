@@ -79,11 +79,11 @@ static const struct argp_option options[] = {
     {"dark", KEY_DARK, "T", 0, "time for which circuits that change are dark (10ms)", 0},
     {"dark-time", KEY_DARK, "T", 0, "the same, as weft optics rails has it", 0},
     {"mode", KEY_MODE, "MODE", 0,
-     "of a job on rails: circuits are asked for when an operation is ready (demand), or when the "
-     "phase before has ended (provision, the default)",
+     "of a job on rails or of experts: circuits are asked for when an operation is ready (demand), "
+     "or when the phase before has ended (provision, the default)",
      0},
     {"ocs-fault", KEY_OCS_FAULT, "FAULT@T", 0,
-     "of a job on rails: from T after the first measured iteration's begin on the switch is "
+     "of a job on rails or of experts: from T after the first measured iteration's begin on the switch is "
      "stuck[:PORT], stale[:PORT], slow[:TIME], mute[:N] or dark; phases that it fails go over the "
      "management network",
      0},
@@ -97,13 +97,15 @@ static const char doc[] =
     "along the planned rings and routes. Tells each phase's time as predicted by the flow and the "
     "packet engine and as measured. Raises a lab of its own and takes it away, unless that of "
     "--name stands with this plan. A job on rails (examples/rails) runs over one optical switch, "
-    "which is re-wired between its phases. It needs root, or --rootless.\v"
+    "which is re-wired between its phases; a job of experts (examples/experts) over one or more and "
+    "a packet network beside them. It needs root, or --rootless.\v"
     "Examples:\n"
     "  $ weft lab run plan.json --iterations 10\n"
     "  $ weft lab run plan.json --fabrics plan,switch,ring --report lab.html\n"
     "  $ weft lab run plan.json --rootless\n"
     "  $ weft lab run examples/rails/lab-8.yaml --dark-time 10ms --mode demand\n"
-    "  $ weft lab run examples/rails/lab-8.yaml --ocs-fault dark@2s\n";
+    "  $ weft lab run examples/rails/lab-8.yaml --ocs-fault dark@2s\n"
+    "  $ weft lab run examples/experts/lab-8.yaml --dark-time 25ms\n";
 
 static error_t parse_time(struct lab_run *run, double *seconds, const char *option,
                           const char *text)
@@ -388,7 +390,7 @@ int lab_run(int argc, char **argv)
         return cli_finish(&cli, experts ? lab_run_experts(&run) : lab_run_rails(&run));
     }
     if (fine && run.rails.given) {
-        fine = cli_usage(&cli, "--mode and --ocs-fault are for jobs on rails; %s is a plan",
+        fine = cli_usage(&cli, "--mode and --ocs-fault are for jobs on rails or of experts; %s is a plan",
                          run.plan_path) == 0;
     }
     fine = fine && (lab_run_all(&run) || lab_hint_rootless(&cli, run.rootless));

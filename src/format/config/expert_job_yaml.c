@@ -10,6 +10,8 @@
 #define SERVERS_MAX 32u
 #define CIRCUITS_MAX 8u
 #define EXCHANGES_MAX 512u
+#define DEFAULT_SKEW 1.2
+#define DEFAULT_DRIFT 0.1
 
 static bool fail(const struct weft_yaml_node *root, const char *key,
                  const struct weft_yaml_source *source)
@@ -17,30 +19,59 @@ static bool fail(const struct weft_yaml_node *root, const char *key,
     return weft_yaml_fail_key(root, key, source);
 }
 
-// A trace has its own sizes; the law needs them.
-static bool check_loads(const struct weft_expert_job *job, const struct weft_yaml_node *root,
+static bool check_multiple(uint32_t count, uint32_t servers, const char *key,
+                           const struct weft_yaml_node *root, const struct weft_yaml_source *source)
+{
+    if (count % servers == 0) {
+        return true;
+    }
+    weft_fail(source->error, WEFT_INPUT, "%u do not divide among %u servers; write a multiple of %u",
+              count, servers, servers);
+    return fail(root, key, source);
+}
+
+// What the law of loads needs, and what no key says otherwise.
+static bool check_law(struct weft_expert_job *job, const struct weft_yaml_node *root,
+                      const struct weft_yaml_source *source)
+{
+    job->experts = job->experts == 0 ? job->servers : job->experts;
+    job->ranks = job->ranks == 0 ? job->servers : job->ranks;
+    job->layers = job->layers == 0 ? 1 : job->layers;
+    job->steps = job->steps == 0 ? 1 : job->steps;
+    job->skew = job->skew < 0 ? DEFAULT_SKEW : job->skew;
+    job->drift = job->drift < 0 ? DEFAULT_DRIFT : job->drift;
+    if (job->layers * job->steps > EXCHANGES_MAX / 2) {
+        weft_fail(source->error, WEFT_INPUT, "%u steps of %u layers; at most %u layers in all steps",
+                  job->steps, job->layers, EXCHANGES_MAX / 2);
+        return fail(root, job->steps > 1 ? "steps" : "layers", source);
+    }
+    return check_multiple(job->experts, job->servers, "experts", root, source) &&
+           check_multiple(job->ranks, job->servers, "ranks", root, source);
+}
+
+// A trace has sizes of its own, and no law.
+static bool check_trace(const struct weft_expert_job *job, const struct weft_yaml_node *root,
                         const struct weft_yaml_source *source)
 {
-    struct weft_error *error = source->error;
-    if (job->experts % job->servers != 0) {
-        weft_fail(error, WEFT_INPUT, "%u experts do not divide among %u servers", job->experts,
-                  job->servers);
-        return fail(root, "experts", source);
+    const char *key = job->experts > 0  ? "experts"
+                      : job->ranks > 0  ? "ranks"
+                      : job->layers > 0 ? "layers"
+                      : job->steps > 0  ? "steps"
+                      : job->skew >= 0  ? "skew"
+                      : job->drift >= 0 ? "drift"
+                                        : NULL;
+    if (key != NULL) {
+        weft_fail(source->error, WEFT_INPUT, "the trace says that; leave the key out");
+        return fail(root, key, source);
     }
-    if (job->ranks % job->servers != 0) {
-        weft_fail(error, WEFT_INPUT, "%u ranks do not divide among %u servers", job->ranks,
-                  job->servers);
-        return fail(root, "ranks", source);
-    }
-    if (job->layers * job->steps > EXCHANGES_MAX / 2) {
-        weft_fail(error, WEFT_INPUT, "%u steps of %u layers; at most %u layers in all steps",
-                  job->steps, job->layers, EXCHANGES_MAX / 2);
-        return fail(root, "steps", source);
+    if (job->trace_path[0] == '\0') {
+        weft_fail(source->error, WEFT_INPUT, "no file; write trace: loads.txt");
+        return fail(root, "trace", source);
     }
     return true;
 }
 
-static bool check(const struct weft_expert_job *job, const struct weft_yaml_node *root,
+static bool check(struct weft_expert_job *job, const struct weft_yaml_node *root,
                   const struct weft_yaml_source *source)
 {
     if (!(job->rate_Bps > 0)) {
@@ -56,11 +87,8 @@ static bool check(const struct weft_expert_job *job, const struct weft_yaml_node
         weft_fail(source->error, WEFT_INPUT, "a server sends next to nothing; write copies: 50MB");
         return fail(root, "copies", source);
     }
-    if (job->trace_path != NULL && job->trace_path[0] == '\0') {
-        weft_fail(source->error, WEFT_INPUT, "no file; write trace: loads.txt");
-        return fail(root, "trace", source);
-    }
-    return job->trace_path != NULL || check_loads(job, root, source);
+    return job->trace_path != NULL ? check_trace(job, root, source)
+                                   : check_law(job, root, source);
 }
 
 bool weft_expert_job_read(struct weft_expert_job *job, const char *data, size_t length,
@@ -69,7 +97,7 @@ bool weft_expert_job_read(struct weft_expert_job *job, const char *data, size_t 
     const struct weft_yaml_source source = {arena, error};
     const struct weft_yaml_node *root = NULL;
     struct weft_expert_job read = {
-        .name = "job", .circuits = 1, .layers = 1, .steps = 1, .skew = 1.2, .drift = 0.1, .seed = 1};
+        .name = "job", .circuits = 1, .skew = -1, .drift = -1, .seed = 1}; // negative: not given
     const struct weft_yaml_item items[] = {
         {"name", WEFT_YAML_TEXT, WEFT_YAML_OPTIONAL, &read.name, 0, 0},
         {"servers", WEFT_YAML_U32, WEFT_YAML_NEEDED, &read.servers, 3, SERVERS_MAX},
@@ -92,8 +120,6 @@ bool weft_expert_job_read(struct weft_expert_job *job, const char *data, size_t 
         !WEFT_YAML_READ(root, items, &source)) {
         return false;
     }
-    read.experts = read.experts == 0 ? read.servers : read.experts;
-    read.ranks = read.ranks == 0 ? read.servers : read.ranks;
     if (!check(&read, root, &source)) {
         return false;
     }
