@@ -19,6 +19,10 @@ try sip $bert --switches 2 --fabric sip-ocs
 try sip $bert --wavelengths 2 --switches 2 --fabric sip-ring
 try sip resnet50 --gpus 8 --batch 64 --wavelengths 4
 try sip resnet50 --gpus 8 --batch 64 --dp 3
+# What does not fit into memory goes in micro-batches, and says what is missing where none fit.
+gpt='gpt3-125m --gpus 8 --batch 64 --fabric sip-ocs --electrical 512Gbps'
+try sip $gpt --memory 8GB
+try sip $gpt --memory 200MB
 try sip resnet50 --fabric sip-tree
 try sip resnet50 --batches 1024
 try sip resnet50 --gpus 8 --batches 64:100,128:80 --fabric sip-ocs --electrical 128Gbps

@@ -4,7 +4,9 @@
 //
 // Mutations that made a test fail: `span.first + i + 1` in place.c (reach); `all / here` as the
 // share in fold.c (bytes); arcs of counter-clockwise pairs from their start in waves.c (colors);
-// relays without the second circuit in circuits.c; `others[pair] == 0` dropped in shots.c (cuts).
+// relays without the second circuit in circuits.c; `others[pair] == 0` dropped in shots.c (cuts);
+// the extent dropped in split.c (norms); in fold.c collectives after each micro-batch, and one task
+// alone behind the barrier; twice the micro-batches at first in search.c.
 
 #include "../seeds.h"
 #include "plan/sip/sip.h"
@@ -29,7 +31,7 @@ static struct weft_strategy_setting setting;
 static struct weft_error error;
 static struct weft_environment environment;
 
-// Dense layers, some of whose inputs are two layers that are added up.
+// Dense layers and norms, which need whole rows; some inputs are two layers that are added up.
 static void make_network(uint64_t batch)
 {
     static uint32_t inputs[OPERATORS][2];
@@ -39,8 +41,11 @@ static void make_network(uint64_t batch)
         bool sum = op > 2 && weft_rng_below(&rng, 3) == 0;
         inputs[op][0] = op - 1;
         inputs[op][1] = sum ? 1 + weft_rng_below(&rng, op - 2) : 0;
-        specs[op] = (struct weft_operator_spec){.kind = sum ? WEFT_OP_ADD : WEFT_OP_DENSE,
-                                                .units = sum ? 0 : 512,
+        bool norm = !sum && op > 1 && weft_rng_below(&rng, 4) == 0;
+        specs[op] = (struct weft_operator_spec){.kind = sum    ? WEFT_OP_ADD
+                                                        : norm ? WEFT_OP_NORM
+                                                               : WEFT_OP_DENSE,
+                                                .units = sum || norm ? 0 : 512,
                                                 .input_count = sum ? 2 : 1,
                                                 .inputs = inputs[op]};
     }
@@ -66,6 +71,7 @@ static struct sip_choice draw(uint32_t dp_log)
     return (struct sip_choice){
         .dp = dp,
         .mp = mp,
+        .micro_batches = 1,
         .batch = {model.batch, 1},
         .rule = (enum sip_rule)weft_rng_below(&rng, SIP_RULE_COUNT),
         .pick = (enum sip_pick)weft_rng_below(&rng, SIP_PICK_COUNT),
@@ -243,6 +249,67 @@ static void two_replicas_carry_and_take_what_all_do(void **state)
         assert_true(fabs(one - whole_s) <= 1e-6 * whole_s);
         arena = before;
     }
+}
+
+// ---- micro-batches ----
+
+// All but the last run without the collectives, so the iteration is a sum, and every pair carries
+// its transfers so many times; memory is that of one.
+static void micro_batches_follow_each_other(void **state)
+{
+    (void)state;
+    for (uint32_t round = 0; round < TEST_SEEDS(20); round++) {
+        struct weft_arena before = arena;
+        struct sip_choice choice = draw(weft_rng_below(&rng, 3));
+        struct sip_fold once;
+        struct sip_fold all;
+        choice.micro_batches = 2u << weft_rng_below(&rng, 3);
+        build(&all, &choice);
+        double times = choice.micro_batches;
+        choice.batch.samples /= choice.micro_batches;
+        choice.micro_batches = 1;
+        build(&once, &choice);
+        for (uint32_t p = 0; p < once.node_count * once.node_count; p++) {
+            assert_true(all.transfer_bytes[p] == times * once.transfer_bytes[p]);
+            assert_true(fabs(all.ring_bytes[p] - once.ring_bytes[p]) <= 1e-6 * once.ring_bytes[p]);
+        }
+        assert_true(all.strategy.memory_max_bytes == once.strategy.memory_max_bytes);
+        struct weft_taskgraph silent = once.graph;
+        uint64_t *size_bytes = WEFT_NEW(&arena, uint64_t, silent.task_count);
+        uint64_t *runtime_ps = WEFT_NEW(&arena, uint64_t, silent.task_count);
+        for (uint32_t i = 0; i < silent.task_count; i++) {
+            bool collective = weft_task_is_collective(&silent, i);
+            size_bytes[i] = collective ? 0 : silent.size_bytes[i];
+            runtime_ps[i] = collective ? 0 : silent.runtime_ps[i];
+        }
+        silent.size_bytes = size_bytes;
+        silent.runtime_ps = runtime_ps;
+        double expected_s = (times - 1) * star_s(&silent, &once.cluster);
+        expected_s += star_s(&once.graph, &once.cluster);
+        assert_true(fabs(star_s(&all.graph, &all.cluster) - expected_s) <= 1e-6 * expected_s);
+        arena = before;
+    }
+}
+
+static void the_search_takes_as_few_micro_batches_as_fit(void **state)
+{
+    (void)state;
+    const struct weft_moving_options options = {.delays = WEFT_CIRCUIT_IDEAL(20000000)};
+    struct weft_sip_result found;
+    make_network(4096);
+    cluster.server_count = 8;
+    const struct weft_sip_options sip = {.dp = 8};
+    setting.memory_limit_bytes = 0;
+    if (!weft_sip_search(&found, &study, WEFT_MOVING_SIP_RING, &sip, &options, &environment)) {
+        fail_msg("%s", error.message);
+    }
+    assert_int_equal(found.micro_batches, 1);
+    double whole_bytes = found.fold.strategy.memory_max_bytes;
+    setting.memory_limit_bytes = 0.999 * whole_bytes;
+    assert_true(
+        weft_sip_search(&found, &study, WEFT_MOVING_SIP_RING, &sip, &options, &environment));
+    assert_int_equal(found.micro_batches, 2);
+    assert_true(found.plan.strategy.memory_max_bytes <= setting.memory_limit_bytes);
 }
 
 // ---- circuits ----
@@ -503,6 +570,9 @@ static void what_cannot_be_says_what_would_help(void **state)
     setting.memory_limit_bytes = 1e5;
     assert_false(weft_sip_plan(&plan, &study, WEFT_MOVING_SIP_OCS, NULL, &options, &environment));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
+    if (strstr(error.message, "8 accelerators a replica, micro-batches of 1: ") == NULL) {
+        fail_msg("%s", error.message);
+    }
 }
 
 int main(int argc, char **argv)
@@ -519,6 +589,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(parts_lie_within_reach_of_what_they_read),
         cmocka_unit_test(memory_is_respected_or_the_answer_is_no),
         cmocka_unit_test(two_replicas_carry_and_take_what_all_do),
+        cmocka_unit_test(micro_batches_follow_each_other),
+        cmocka_unit_test(the_search_takes_as_few_micro_batches_as_fit),
         cmocka_unit_test(circuits_join_all_pairs_by_one_hop_or_two),
         cmocka_unit_test(wavelengths_never_meet_on_the_whole_ring),
         cmocka_unit_test(changes_keep_what_they_must),

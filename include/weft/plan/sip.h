@@ -64,6 +64,7 @@ struct weft_sip_result {
     struct weft_moving_plan plan;
     uint32_t accelerators;
     uint32_t dp, mp;
+    uint32_t micro_batches; // of a replica, one after the other: as few as fit into memory
     uint64_t batch;
     double iterations;         // to accuracy; 1 where no batches were given
     enum weft_sip_shots shots; // SiP-OCS: what was quickest

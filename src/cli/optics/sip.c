@@ -113,6 +113,9 @@ static void print_row(struct weft_table_cell *cells, const struct weft_sip_row *
         return;
     }
     cells[4].text = weft_arena_format(arena, "%u:%u", found->dp, found->mp);
+    if (found->micro_batches > 1) {
+        cells[4].text = weft_arena_format(arena, "%s x%u", cells[4].text, found->micro_batches);
+    }
     cells[5].text = ring ? "-" : weft_sip_shots_words[found->shots];
     cells[6] = weft_cell_time(arena, plan->iteration_s);
     cells[7] = weft_cell_time(arena, plan->certificate.lower_bound_s);

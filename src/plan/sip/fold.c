@@ -7,10 +7,99 @@
 // third. So one iteration of two replicas, whose collectives carry as much a member as among all
 // dp * k members, takes what the whole job takes. Each round of a ring waits once for the light,
 // which is added to the collective beforehand. docs/sip-ml.md, "Two replicas for all".
+//
+// What does not fit into memory goes in micro-batches, one after the other: each has the tasks of
+// one, the first of a micro-batch wait for the last of that before, and gradients are added up and
+// reduced with the last.
 
 #include "sip.h"
 
 #include <math.h>
+
+#define TASKS_MAX (1u << 22) // of a fold
+
+// Where the tasks of a micro-batch and what joins them lie in the repeated graph: those of one
+// behind the other, then a barrier between each two, then the collectives.
+struct repeat {
+    const struct weft_taskgraph *once;
+    uint32_t copies;
+    uint32_t *place; // per task: among those of its micro-batch, or among the collectives
+    uint32_t copied; // tasks of a micro-batch
+    struct weft_task *tasks;
+};
+
+static uint32_t repeat_at(const struct repeat *repeat, uint32_t task, uint32_t copy)
+{
+    return weft_task_is_collective(repeat->once, task)
+               ? repeat->copies * repeat->copied + repeat->copies - 1 + repeat->place[task]
+               : copy * repeat->copied + repeat->place[task];
+}
+
+// One task of one micro-batch. Its successors are those of its own, collectives only of the last;
+// where it has none the barrier behind its micro-batch waits for it.
+static void repeat_task(struct repeat *repeat, uint32_t t, uint32_t copy, struct weft_arena *arena)
+{
+    struct weft_task task = weft_taskgraph_task(repeat->once, t);
+    bool last = copy + 1 == repeat->copies;
+    uint32_t *next = WEFT_NEW_RAW(arena, uint32_t, (size_t)task.next_count + 1);
+    uint32_t count = 0;
+    for (uint32_t e = 0; e < task.next_count; e++) {
+        if (last || !weft_task_is_collective(repeat->once, task.next[e])) {
+            next[count++] = repeat_at(repeat, task.next[e], copy);
+        }
+    }
+    if (count == 0 && !last) {
+        next[count++] = repeat->copies * repeat->copied + copy;
+    }
+    task.next = next;
+    task.next_count = count;
+    repeat->tasks[repeat_at(repeat, t, copy)] = task;
+}
+
+// Makes the graph of a micro-batch that of so many.
+static bool repeat_graph(struct weft_taskgraph *graph, uint32_t copies, struct weft_arena *arena,
+                         struct weft_arena scratch, struct weft_error *error)
+{
+    const struct weft_taskgraph once = *graph;
+    struct repeat repeat = {&once, copies, WEFT_NEW(&scratch, uint32_t, once.task_count), 0, NULL};
+    uint32_t *firsts = WEFT_NEW(&scratch, uint32_t, once.task_count);
+    uint32_t collectives = 0;
+    uint32_t first_count = 0;
+    for (uint32_t t = 0; t < once.task_count; t++) {
+        bool collective = weft_task_is_collective(&once, t);
+        repeat.place[t] = collective ? collectives++ : repeat.copied++;
+        if (!collective && once.prev_count[t] == 0) {
+            firsts[first_count++] = t;
+        }
+    }
+    uint64_t count = (uint64_t)copies * repeat.copied + copies - 1 + collectives;
+    if (count > TASKS_MAX) {
+        weft_fail(
+            error, WEFT_INFEASIBLE,
+            "%.0f million tasks in %u micro-batches; at most %.0f million are played, so take "
+            "a smaller batch or more replicas",
+            (double)count * 1e-6, copies, TASKS_MAX * 1e-6);
+        return weft_remedy(error, "batch", "%s", "");
+    }
+    repeat.tasks = WEFT_NEW(&scratch, struct weft_task, count);
+    for (uint32_t t = 0; t < once.task_count; t++) {
+        uint32_t first = weft_task_is_collective(&once, t) ? copies - 1 : 0;
+        for (uint32_t copy = first; copy < copies; copy++) {
+            repeat_task(&repeat, t, copy, &scratch);
+        }
+    }
+    for (uint32_t copy = 0; copy + 1 < copies; copy++) {
+        uint32_t *next = WEFT_NEW_RAW(&scratch, uint32_t, first_count);
+        for (uint32_t i = 0; i < first_count; i++) {
+            next[i] = repeat_at(&repeat, firsts[i], copy + 1);
+        }
+        repeat.tasks[copies * repeat.copied + copy] =
+            (struct weft_task){.kind = WEFT_TASK_BARRIER, .next = next, .next_count = first_count};
+    }
+    const struct weft_taskgraph_draft draft = {once.server_count, once.device_count,
+                                               once.device_server, (uint32_t)count, repeat.tasks};
+    return weft_taskgraph_build(graph, &draft, arena, scratch, error);
+}
 
 // Bytes that the model's gradients have.
 static double parameter_bytes(const struct weft_model *model)
@@ -73,7 +162,7 @@ bool sip_fold_build(struct sip_fold *fold, const struct sip_choice *choice,
                     const struct weft_environment *environment)
 {
     uint32_t replicas = choice->dp > 1 ? 2 : 1;
-    uint64_t batch = choice->batch.samples / choice->dp * replicas;
+    uint64_t batch = choice->batch.samples / choice->dp / choice->micro_batches * replicas;
     *fold = (struct sip_fold){
         .choice = *choice,
         .replicas = replicas,
@@ -103,6 +192,11 @@ bool sip_fold_build(struct sip_fold *fold, const struct sip_choice *choice,
                               environment->error) ||
         !weft_strategy_taskgraph(&fold->graph, &fold->strategy, &inner, environment->arena,
                                  environment->scratch, environment->error)) {
+        return false;
+    }
+    if (choice->micro_batches > 1 &&
+        !repeat_graph(&fold->graph, choice->micro_batches, environment->arena, environment->scratch,
+                      environment->error)) {
         return false;
     }
     unfold_collectives(fold, target, environment->arena);

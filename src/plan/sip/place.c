@@ -151,7 +151,7 @@ static bool place_part(struct placer *placer, const struct part *part, uint64_t 
     uint32_t id = pick(placer, span, bytes);
     if (id == WEFT_NONE) {
         return weft_fail(error, WEFT_INFEASIBLE,
-                         "operator %s: none of the %u accelerators within reach has %.1f GB left; "
+                         "operator %s: none of the %u accelerators within reach has %.3g GB left; "
                          "take more accelerators a replica, a longer reach or a smaller batch",
                          fold->model.operators[part->op].spec.name, span.count, bytes / 1e9);
     }

@@ -12,6 +12,8 @@
 
 #define SCREENED 24u // of the candidates, those with the best estimates, on circuits that stay
 #define PLAYED 2u    // of these, as asked
+#define SCREENED_TASKS (1u << 22)
+#define MICRO_BATCHES_MAX 65536u
 
 const char *const weft_sip_shots_words[] = {"best", "single", "together", "staggered", NULL};
 
@@ -32,7 +34,8 @@ struct hunt {
     uint32_t count, room;
     uint32_t *order; // of the screened, the quickest first
     uint32_t kept;
-    struct weft_error last; // why the last candidate could not be
+    struct weft_error last; // why what was tried could not be
+    uint32_t last_mp;       // accelerators a replica of the candidate that it is of; 0 = of none
     const struct weft_environment *environment;
     // Plays a candidate; `still`: with circuits that stay.
     bool (*play)(void *context, struct sip_run *run, const struct sip_fold *fold, bool still,
@@ -78,20 +81,49 @@ static struct weft_sip_options with_defaults(const struct weft_sip_options *sip)
 
 // ---- candidates ----
 
-static void add_choice(struct hunt *hunt, const struct sip_choice *choice)
+// The least divisor of `number` from `from` on; 0 = there is none that a fold may have.
+static uint64_t next_divisor(uint64_t number, uint64_t from)
 {
+    while (from <= number && number % from != 0) {
+        from++;
+    }
+    return from <= number && from <= MICRO_BATCHES_MAX ? from : 0;
+}
+
+// A candidate in as few micro-batches as fit into memory; where none do, it is left out. Of these
+// it is told why the last one with the most accelerators a replica cannot be, which divides its
+// parameters the most.
+static void add_choice(struct hunt *hunt, const struct sip_choice *shape)
+{
+    struct sip_choice choice = *shape;
     struct weft_environment inner = *hunt->environment;
-    struct weft_arena kept = weft_arena_split(&inner.scratch);
+    struct weft_arena before = weft_arena_split(&inner.scratch);
+    struct weft_arena kept = before;
+    struct weft_error why;
     inner.arena = &kept;
-    inner.error = &hunt->last;
+    inner.error = &why;
     struct sip_fold fold;
-    if (!sip_fold_build(&fold, choice, hunt->study, &hunt->target, &inner)) {
+    uint64_t samples = choice.batch.samples / choice.dp;
+    choice.micro_batches = 1;
+    while (!sip_fold_build(&fold, &choice, hunt->study, &hunt->target, &inner)) {
+        uint64_t more = next_divisor(samples, 2 * choice.micro_batches);
+        if (why.code == WEFT_INFEASIBLE && choice.given == NULL && more > 0) {
+            choice.micro_batches = (uint32_t)more;
+            kept = before;
+            continue;
+        }
+        if (choice.mp >= hunt->last_mp) {
+            weft_wrap(&why, "%u accelerators a replica, micro-batches of %llu", choice.mp,
+                      (unsigned long long)samples / choice.micro_batches);
+            hunt->last = why;
+            hunt->last_mp = choice.mp;
+        }
         return;
     }
     double estimate_s = sip_schedule(&fold.graph, &hunt->target, inner.scratch);
     WEFT_ASSERT(hunt->count < hunt->room);
     hunt->scored[hunt->count++] =
-        (struct scored){*choice, estimate_s, estimate_s * choice->batch.iterations};
+        (struct scored){choice, estimate_s, estimate_s * choice.batch.iterations};
 }
 
 // Every rule; within the reach that is asked for, or the published one and anywhere. Placements of
@@ -201,6 +233,7 @@ static bool play_one(struct trial *trial, struct hunt *hunt, uint32_t at, bool s
 static bool screen(struct hunt *hunt)
 {
     uint32_t played = 0;
+    uint64_t tasks = 0;
     uint32_t kept = 0;
     double best_s = HUGE_VAL;
     for (uint32_t i = 0; i < hunt->count && played < SCREENED; i++) {
@@ -209,7 +242,7 @@ static bool screen(struct hunt *hunt)
         inner.arena = &trial_arena;
         inner.error = &hunt->last;
         struct trial trial;
-        if (hunt->scored[i].total_s > 2 * best_s) {
+        if (hunt->scored[i].total_s > 2 * best_s || (kept > 0 && tasks > SCREENED_TASKS)) {
             break;
         }
         if (!is_new(hunt, i)) {
@@ -219,6 +252,7 @@ static bool screen(struct hunt *hunt)
             hunt->order[kept++] = i;
             double total_s = trial.run.iteration_s * hunt->scored[i].choice.batch.iterations;
             best_s = total_s < best_s ? total_s : best_s;
+            tasks += trial.fold->graph.task_count;
             hunt->scored[i].total_s = total_s;
             played++;
         } else if (hunt->last.code != WEFT_INFEASIBLE) {
@@ -317,6 +351,7 @@ static void publish(struct weft_sip_result *result, const struct trial *best,
     result->accelerators = hunt->accelerators;
     result->dp = fold->choice.dp;
     result->mp = fold->choice.mp;
+    result->micro_batches = fold->choice.micro_batches;
     result->batch = fold->choice.batch.samples;
     result->iterations = fold->choice.batch.iterations;
     result->shots = run->shots;

@@ -26,6 +26,7 @@ enum sip_pick {
 // What decides a strategy: a candidate.
 struct sip_choice {
     uint32_t dp, mp;
+    uint32_t micro_batches; // of a replica, one after the other
     struct weft_sip_batch batch;
     enum sip_rule rule;
     enum sip_pick pick;
@@ -45,8 +46,8 @@ struct sip_target {
 struct sip_fold {
     struct sip_choice choice;
     uint32_t replicas;
-    uint32_t node_count; // replicas * mp
-    struct weft_model model;
+    uint32_t node_count;         // replicas * mp
+    struct weft_model model;     // its batch is a micro-batch of all replicas of the fold
     struct weft_cluster cluster; // node_count servers of one accelerator
     struct weft_strategy_setting setting;
     struct weft_strategy strategy;

@@ -39,6 +39,7 @@ static json_t *row_of(const struct weft_sip_row *row, uint32_t rate_count)
     weft_set_text(object, "shots", weft_sip_shots_words[found->shots]);
     weft_set_count(object, "dp", found->dp);
     weft_set_count(object, "mp", found->mp);
+    weft_set_count(object, "micro_batches", found->micro_batches);
     weft_set_count(object, "batch", found->batch);
     weft_set_real(object, "iterations", found->iterations);
     weft_set_count(object, "hops", found->hop_max);
