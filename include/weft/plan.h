@@ -244,7 +244,7 @@ struct weft_coplan_options {
     // STRATEGY: the network to search on. BOTH: the first network beside a full mesh. NULL = full
     // mesh alone.
     const struct weft_network *reference;
-    const struct weft_strategy *given; // BOTH: this strategy, not searched; NULL = search
+    const struct weft_strategy *given; // BOTH, STRATEGY: this one, not searched; NULL = search
     uint32_t rounds;                   // of each start at most; 0 = the default
     double seconds;                    // 0 = 10
     // Method and evaluations of each strategy search; seed, threads and stop are the environment's.

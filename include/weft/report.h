@@ -144,6 +144,13 @@ struct weft_report_sentence {
     const char *words; // NULL = it does not apply
 };
 
+// What moving circuits cost a fabric.
+struct weft_report_moving {
+    double dark_s;           // that a switch turns
+    double still_s, bound_s; // of an iteration: without changes, and at the least
+    double dark_share;
+    uint64_t change_count;
+};
 // A fabric with one batch.
 struct weft_report_offer {
     const char *fabric;
@@ -161,6 +168,8 @@ struct weft_report_offer {
     const struct weft_bill *bill;
     const char *no_bill;    // why its switches are not on it; NULL: they are
     const char *price_note; // of ports whose rate the price book lacks; NULL: it has them
+    const char *time_note;  // why its time is by other means; NULL: it is not
+    const struct weft_report_moving *moving; // NULL: its circuits stand
 };
 struct weft_report_batch {
     uint64_t batch; // samples of an iteration
@@ -174,6 +183,7 @@ struct weft_report_change {
     double iteration_s, tokens_per_s, usd;
     const char *why_not; // NULL; else there are no figures
 };
+struct weft_dark_chart;
 struct weft_report_market {
     const char *title;   // the model
     const char *cluster; // its file
@@ -187,6 +197,7 @@ struct weft_report_market {
     const struct weft_report_sentence *sentences; // without words: left out
     uint32_t change_count;
     const struct weft_report_change *changes;
+    const struct weft_dark_chart *dark; // iterations by dark time; NULL: one at most
 };
 // One HTML page that needs nothing else: the answer, dollars over time, the fabrics as a table that
 // the script sorts, strategies, bills, launch commands, what would change. O(rows of all bills).
@@ -264,6 +275,8 @@ struct weft_dark_chart {
     uint32_t point_count;
     const double *dark_s;
     const double *iteration_s; // [point * line_count + line]
+    const double *dark_share;  // likewise: of the time of ports
+    const uint32_t *fastest;   // per point: the line with a dot; WEFT_NONE: none
 };
 const char *weft_report_svg_dark(const struct weft_dark_chart *chart, struct weft_arena *arena);
 

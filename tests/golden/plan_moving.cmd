@@ -18,13 +18,29 @@ import json, sys
 plan = json.load(sys.stdin)
 print(plan["dark_s"], plan["command_s"], plan["retrain_s"], plan["changes"])'
 # Several dark times: iterations at each, and a picture.
-weft compare gpt3-1.3b "$EXAMPLES/clusters/16x4-100g.yaml" --fabrics fat-tree,photonic-rails \
-    --effort 1 --sweep dark-time=1ms..1s --plot dark.svg --json | python3 -c '
+# Direct fabrics stand, as TopoOpt plans them and as Weft does.
+small=$EXAMPLES/clusters/16x4-100g.yaml
+sweep() { weft compare gpt3-1.3b "$small" --effort 0.02 --sweep dark-time=1ms..1s "$@"; }
+sweep --fabrics ideal,fat-tree,topoopt,photonic-rails --plot dark.svg --json | python3 -c '
 import json, sys
 plan = json.load(sys.stdin)
+for row in plan["fabrics"]:
+    print(row["name"], row["by"], "dark_share" in row, "time_note" in row, row["usd"] > 0)
 for point in plan["dark_times"]:
-    print(point["dark_s"], sorted(point["iteration_s"]), point["fastest"])'
+    print(point["dark_s"], sorted(point["iteration_s"]), point["fastest"],
+          sorted(point["dark_share"]) == sorted(point["iteration_s"]))'
 grep -c 'aria-label\|<path' dark.svg
+sweep --fabrics topoopt,photonic-rails --report page.html | grep -A 5 '^ports dark\|^Fastest'
+grep -o '<caption>[^<]*dark</caption>' page.html; grep -c '<svg ' page.html
+weft plan gpt3-1.3b "$small" --variant strategy --effort 0.02 --json | python3 -c '
+import json, sys
+print("%.4f" % json.load(sys.stdin)["iteration_s"])'
+weft plan gpt3-1.3b "$small" --fabric topoopt --effort 0.02 --json | python3 -c '
+import json, sys
+print("%.4f" % json.load(sys.stdin)["iteration_s"])'
+weft plan gpt3-1.3b "$small" --fabric topoopt --strategy dp=64 --effort 0.02 | head -4
+try weft plan gpt3-1.3b "$small" --fabric topoopt --radix 16
+try weft plan gpt3-1.3b "$EXAMPLES/clusters/432x4-100g.yaml" --fabric topoopt
 try weft plan mixtral-8x7b "$cluster" --fabric optical-rails
 try weft plan mixtral-8x7b "$cluster" --fabric mixnet --delays slow
 try weft plan llama3-8b "$cluster" --fabric mixnet

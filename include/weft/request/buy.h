@@ -70,11 +70,12 @@ struct weft_buy_row {
     const char
         *no_bill; // why its switches are not on it but ports by the price book; NULL: they are
     const char *price_note; // of ports whose rate the price book lacks; NULL: it has them
+    const char *time_note;  // why its time is not by the means of the others; NULL: it is
     struct weft_launch launch;
     struct weft_hybrid_rails rails; // of transformers
     const char *rails_note; // what of NCCL follows from rails that do not meet; NULL: nothing
     struct weft_buy_training training;     // 0 where tokens are not said
-    const struct weft_plan *own;           // whose row it is; NULL: of a fabric that one buys
+    const struct weft_plan *own;           // where it was planned; NULL: of a fabric that one buys
     const struct weft_moving_plan *moving; // likewise, where circuits move; NULL: they do not
 };
 
@@ -83,7 +84,7 @@ struct weft_buy_moved {
     uint64_t dark_ps;
     const double *iteration_s; // by row; those that do not move as their row; 0: none
     const double *dark_share;  // by row
-    uint32_t fastest;          // the first row within 1 % of the fastest
+    uint32_t fastest;          // the first row within 1 % of the fastest, the ideal switch aside
 };
 
 // The rows of one batch.
@@ -93,7 +94,7 @@ struct weft_buy_batch {
     const struct weft_buy_row *rows; // as they were named, else as weft_fabric_references has them
     uint32_t advised; // of those that are sold the cheapest within 1 % of the fastest; where none
                       // is sold, of all; WEFT_NONE: no row has a time
-    uint32_t bought;  // the same among fabrics that one buys, without Weft's own
+    uint32_t bought;  // the same among fabrics that one buys, without those that are planned
 };
 
 // The advised row of the first batch, were an assumption wrong.
@@ -141,6 +142,10 @@ bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_requ
 // "weft.buy/1"
 const char *weft_request_buy_json(const struct weft_buy_result *result, struct weft_arena *arena);
 
+// Iterations by dark time, as the report draws them; NULL where fewer than two were asked for.
+const struct weft_dark_chart *weft_buy_dark_chart(const struct weft_buy_result *result,
+                                                  struct weft_arena *arena);
+
 // ---- in words ----
 
 // The sentences of an answer, in the order in which they are said; those that do not apply have no
@@ -148,6 +153,7 @@ const char *weft_request_buy_json(const struct weft_buy_result *result, struct w
 enum weft_buy_sentence {
     WEFT_BUY_ESTIMATED, // why the time is by estimate
     WEFT_BUY_ADVICE,    // of several fabrics
+    WEFT_BUY_DARK,      // of several dark times: which fabric wins from which on
     WEFT_BUY_NETWORK,   // dollars, watts and whose prices
     WEFT_BUY_BINDS,
     WEFT_BUY_RAILS,

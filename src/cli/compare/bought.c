@@ -58,8 +58,9 @@ bool compare_bought(struct compare_options *input)
     if (!cli_name_model(&given->job, &given->hardware, &named, &cli->error)) {
         return false;
     }
-    static const char *const with_moving[] = {"ideal",  "fat-tree", "rail-only", "photonic-rails",
-                                              "mixnet", "sip-ocs",  "sip-ring"};
+    static const char *const with_moving[] = {"ideal",   "fat-tree",       "rail-only",
+                                              "topoopt", "photonic-rails", "mixnet",
+                                              "sip-ocs", "sip-ring"};
     struct weft_buy_fabrics *fabrics = &input->buy.request.fabrics;
     *fabrics = (struct weft_buy_fabrics){models->fabric_count, models->fabrics};
     if (fabrics->count == 0 && input->buy.request.dark_times.count > 0) {

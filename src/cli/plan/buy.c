@@ -86,6 +86,16 @@ static const char *grouped(struct cli *cli, double value)
     return weft_arena_format(&cli->arena, "%s", weft_show_usd(unit, value) + 1);
 }
 
+// "-" where there is none.
+static void put_share_of(struct sheet *sheet, double share)
+{
+    if (share > 0) {
+        put_share(sheet, share);
+    } else {
+        put(sheet, "-");
+    }
+}
+
 static void put_count(struct sheet *sheet, double count)
 {
     sheet->cells[sheet->filled++] = weft_cell_figure(grouped(sheet->cli, count), "", count);
@@ -144,11 +154,10 @@ static void print_fabrics(struct sheet *sheet, const struct weft_buy_result *res
             put_time(sheet, row->iteration_s);
             put(sheet, weft_buy_by(row));
             put_time(sheet, row->estimate_s);
+            put_share_of(sheet, row->mfu); // strategies of operators have none
             if (row->tokens_per_s > 0) {
-                put_share(sheet, row->mfu);
                 put_count(sheet, row->tokens_per_s);
             } else { // of a model without tokens
-                put(sheet, "-");
                 put(sheet, "-");
             }
             sheet->cells[sheet->filled++] = weft_cell_bytes(&sheet->cli->arena, memory_bytes);
@@ -186,6 +195,37 @@ static void print_moving(struct sheet *sheet, const struct weft_buy_batch *batch
     if (sheet->filled > 0) {
         end(sheet);
     }
+}
+
+// Shares of time that ports are dark, by dark time; only of those whose circuits move.
+static void print_dark_shares(struct sheet *sheet, const struct weft_buy_result *result)
+{
+    const struct weft_buy_batch *batch = &result->batches[0];
+    struct weft_table_column *columns =
+        WEFT_NEW(&sheet->cli->arena, struct weft_table_column, (size_t)batch->row_count + 1);
+    uint32_t count = 1;
+    columns[0] = (struct weft_table_column){"ports dark", WEFT_ALIGN_RIGHT};
+    for (uint32_t r = 0; r < batch->row_count; r++) {
+        if (batch->rows[r].moving != NULL) {
+            columns[count++] = (struct weft_table_column){batch->rows[r].fabric, WEFT_ALIGN_RIGHT};
+        }
+    }
+    if (count == 1 || result->moved_count == 0) {
+        return;
+    }
+    begin(sheet, columns, count, result->moved_count);
+    for (uint32_t i = 0; i < result->moved_count; i++) {
+        const struct weft_buy_moved *moved = &result->moved[i];
+        put_time(sheet, weft_seconds(moved->dark_ps));
+        for (uint32_t r = 0; r < batch->row_count; r++) {
+            if (batch->rows[r].moving != NULL && moved->iteration_s[r] > 0) {
+                put_share(sheet, moved->dark_share[r]);
+            } else if (batch->rows[r].moving != NULL) {
+                put(sheet, "-");
+            }
+        }
+    }
+    end(sheet);
 }
 
 // Iterations by dark time, and which fabric is the fastest.
@@ -287,6 +327,9 @@ static void print_notes(struct cli *cli, const struct weft_buy_result *result)
             } else if (b == 0 && row->no_bill != NULL) {
                 cli_say(cli, "%s: no switches are on its bill: %s\n", row->fabric, row->no_bill);
             }
+            if (b == 0 && row->time_note != NULL) {
+                cli_say(cli, "%s: %s\n", row->fabric, row->time_note);
+            }
             if (b == 0 && row->price_note != NULL) {
                 cli_say(cli, "%s: %s\n", row->fabric, row->price_note);
             }
@@ -327,6 +370,7 @@ static void print(struct cli *cli, const struct weft_buy_result *result)
     print_fabrics(&sheet, result);
     print_moving(&sheet, &result->batches[0]);
     print_moved(&sheet, result);
+    print_dark_shares(&sheet, result);
     print_notes(cli, result);
     if (row == NULL) {
         return;
@@ -334,6 +378,7 @@ static void print(struct cli *cli, const struct weft_buy_result *result)
     struct weft_report_sentence said[WEFT_BUY_SENTENCES];
     weft_buy_say(said, result, row, &cli->arena);
     say(cli, &said[WEFT_BUY_ESTIMATED]);
+    say(cli, &said[WEFT_BUY_DARK]);
     say(cli, &said[WEFT_BUY_ADVICE]);
     say(cli, &said[WEFT_BUY_NETWORK]);
     print_bill(&sheet, row);
@@ -348,32 +393,11 @@ static void print(struct cli *cli, const struct weft_buy_result *result)
 
 static bool save_plot(struct cli *cli, const char *path, const struct weft_buy_result *result)
 {
-    const struct weft_buy_batch *batch = &result->batches[0];
-    uint32_t lines = batch->row_count;
-    uint32_t points = result->moved_count;
-    if (path == NULL || points < 2) {
+    const struct weft_dark_chart *chart = weft_buy_dark_chart(result, &cli->arena);
+    if (path == NULL || chart == NULL) {
         return true;
     }
-    const char **names = WEFT_NEW(&cli->arena, const char *, lines);
-    double *dark_s = WEFT_NEW(&cli->arena, double, points);
-    double *iteration_s = WEFT_NEW(&cli->arena, double, (size_t)points *lines);
-    for (uint32_t l = 0; l < lines; l++) {
-        names[l] = batch->rows[l].fabric;
-    }
-    for (uint32_t p = 0; p < points; p++) {
-        dark_s[p] = weft_seconds(result->moved[p].dark_ps);
-        memcpy(iteration_s + (size_t)p * lines, result->moved[p].iteration_s,
-               lines * sizeof iteration_s[0]);
-    }
-    const struct weft_dark_chart chart = {weft_arena_format(&cli->arena, "%s on %s",
-                                                            result->model.name,
-                                                            weft_buy_head(result, &cli->arena)),
-                                          lines,
-                                          names,
-                                          points,
-                                          dark_s,
-                                          iteration_s};
-    const char *svg = weft_report_svg_dark(&chart, &cli->arena);
+    const char *svg = weft_report_svg_dark(chart, &cli->arena);
     return weft_file_save(path, svg, strlen(svg), &cli->error);
 }
 

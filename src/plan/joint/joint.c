@@ -85,6 +85,10 @@ static bool search_strategy(struct weft_strategy *strategy, struct coplan *copla
                             struct weft_arena scratch, struct weft_error *error)
 {
     const struct weft_coplan_options *options = coplan->options;
+    if (options->given != NULL) {
+        *strategy = *options->given;
+        return true;
+    }
     uint32_t count = coplan->hybrid || coplan->study.cluster->server_count > MANY_SERVERS
                          ? CHOSEN_FEW
                          : CHOSEN_MAX;

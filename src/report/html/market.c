@@ -166,6 +166,98 @@ static void add_fabrics(struct weft_text *text, const struct weft_report_market 
     weft_text_add(text, "</section>\n");
 }
 
+// ---- circuits that move ----
+
+static bool any_moves(const struct lines *lines)
+{
+    for (uint32_t i = 0; i < lines->count; i++) {
+        if (lines->at[i].offer->why_not == NULL && lines->at[i].offer->moving != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_moving_row(struct weft_text *text, const struct line *line,
+                           const struct lines *lines)
+{
+    const struct weft_report_moving *moving = line->offer->moving;
+    char unit[WEFT_UNIT_TEXT];
+    const double times_s[] = {moving->dark_s, line->offer->iteration_s, moving->still_s,
+                              moving->bound_s};
+    begin_row(text, line, lines);
+    for (uint32_t i = 0; i < sizeof times_s / sizeof times_s[0]; i++) {
+        weft_text_add(text, "<td class=\"r\">%s",
+                      weft_show_time(unit, weft_picoseconds(times_s[i])));
+    }
+    weft_text_add(text, "<td class=\"r\">%s", html_count(unit, (double)moving->change_count));
+    weft_text_add(text, "<td class=\"r\">%s</tr>\n", html_percent(unit, moving->dark_share));
+}
+
+// A row for each dark time: iterations, of those whose circuits move with the share in the dark.
+static void add_dark_times(struct weft_text *text, const struct weft_dark_chart *chart,
+                           struct weft_arena scratch)
+{
+    char unit[WEFT_UNIT_TEXT];
+    struct weft_text columns;
+    weft_text_init(&columns, &scratch);
+    weft_text_add(&columns, ">dark time");
+    for (uint32_t l = 0; l < chart->line_count; l++) {
+        weft_text_add(&columns, "|>%s", chart->names[l]);
+    }
+    weft_text_add(&columns, "|fastest");
+    html_table(text,
+               "Iterations by how long switches turn; in brackets the share of time that ports are "
+               "dark",
+               columns.data);
+    for (uint32_t p = 0; p < chart->point_count; p++) {
+        weft_text_add(text, "<tr><th scope=\"row\" class=\"r\">%s",
+                      weft_show_time(unit, weft_picoseconds(chart->dark_s[p])));
+        for (uint32_t l = 0; l < chart->line_count; l++) {
+            double seconds = chart->iteration_s[(size_t)p * chart->line_count + l];
+            double dark = chart->dark_share[(size_t)p * chart->line_count + l];
+            weft_text_add(text, "<td class=\"r\">%s",
+                          seconds > 0 ? weft_show_time(unit, weft_picoseconds(seconds)) : "-");
+            if (dark > 0) {
+                weft_text_add(text, " (%s)", html_percent(unit, dark));
+            }
+        }
+        weft_text_add(text, "<td>%s</tr>\n",
+                      chart->fastest[p] != WEFT_NONE ? chart->names[chart->fastest[p]] : "-");
+    }
+    html_table_end(text);
+}
+
+static void add_moving(struct weft_text *text, const struct weft_report_market *market,
+                       const struct lines *lines, struct weft_arena scratch)
+{
+    if (!any_moves(lines)) {
+        return;
+    }
+    html_heading(text, "Circuits that move",
+                 "What the time in which switches turn costs each fabric, and from which dark time "
+                 "on which is the fastest.");
+    if (market->dark != NULL) {
+        html_figure(text, "");
+        picture_dark(text, market->dark, false);
+        html_figure_end(text, "A dot is the fastest of those that one can have, at each dark time: "
+                              "the first of those within 1 %.");
+        add_dark_times(text, market->dark, scratch);
+    }
+    html_table(text, "What moving costs",
+               lines->batches ? "^fabric|>batch|>dark time|>iteration|>without it|>lower bound|"
+                                ">changes|>ports dark"
+                              : "^fabric|>dark time|>iteration|>without it|>lower bound|>changes|"
+                                ">ports dark");
+    for (uint32_t i = 0; i < lines->count; i++) {
+        if (lines->at[i].offer->why_not == NULL && lines->at[i].offer->moving != NULL) {
+            add_moving_row(text, &lines->at[i], lines);
+        }
+    }
+    html_table_end(text);
+    weft_text_add(text, "</section>\n");
+}
+
 // ---- strategies ----
 
 #define DEGREES "|>data|>tensor|>stages|>context|>experts|>chunks|>micro-batch|>ZeRO|computed again"
@@ -250,6 +342,7 @@ static void add_bill(struct weft_text *text, const struct line *line, bool batch
                   weft_show_watts(watts, bill->watts));
     add_note(text, "No switches are on it: ", line->offer->no_bill);
     add_note(text, "Prices: ", line->offer->price_note);
+    add_note(text, "Time: ", line->offer->time_note);
     snprintf(caption, sizeof caption, "Parts of %s", line->offer->fabric);
     html_table(text, caption, "part|>count|>cost|>power");
     for (uint32_t i = 0; i < bill->row_count; i++) {
@@ -401,6 +494,7 @@ const char *weft_report_market_html(const struct weft_report_market *market,
     weft_text_add(&text, "</header>\n");
     add_answer(&body, market);
     add_fabrics(&body, market, &lines, scratch);
+    add_moving(&body, market, &lines, scratch);
     add_strategies(&body, &lines);
     add_bills(&body, market, &lines);
     if (lines.hybrid) {

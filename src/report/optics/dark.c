@@ -2,8 +2,10 @@
 // Fabrics over the dark time of their switches: iterations, both axes logarithmic, a line for each
 // fabric; those whose circuits do not move are level.
 //
-// A dot marks the fastest at each dark time. O(lines * points).
+// A dot marks the fastest at each dark time. Names stand beside the ends of their lines, so that
+// of lines that lie on each other all can be read. O(lines * (lines + points)).
 
+#include "report/svg/pictures.h"
 #include "report/svg/svg.h"
 #include "weft/report.h"
 
@@ -12,12 +14,10 @@
 #define WIDTH 860.0
 #define HEIGHT 520.0
 #define LEFT 80.0
-#define RIGHT 830.0
-#define TOP 96.0
+#define RIGHT 690.0
+#define TOP 46.0
 #define BOTTOM 460.0
-#define LEGEND_TOP 46.0
-#define LEGEND_ROW 18.0
-#define LEGEND_COLUMNS 4u
+#define LABEL_ROW 15.0
 
 struct scale {
     double dark_low_s, dark_high_s;
@@ -62,19 +62,9 @@ static void begin_line(struct weft_text *text, uint32_t line)
                   line % SVG_COLOR_COUNT, dashes[line / SVG_COLOR_COUNT % DASHES_COUNT]);
 }
 
-static bool has_plan(const struct weft_dark_chart *chart, uint32_t line)
-{
-    for (uint32_t p = 0; p < chart->point_count; p++) {
-        if (chart->iteration_s[p * chart->line_count + line] > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// One fabric, broken where it has no plan, and its place in the legend.
+// One fabric, broken where it has no plan.
 static void add_fabric(struct weft_text *text, const struct weft_dark_chart *chart,
-                       const struct scale *scale, uint32_t line, uint32_t place)
+                       const struct scale *scale, uint32_t line)
 {
     bool pen_down = false;
     begin_line(text, line);
@@ -87,26 +77,66 @@ static void add_fabric(struct weft_text *text, const struct weft_dark_chart *cha
         pen_down = seconds > 0;
     }
     weft_text_add(text, "\"/>\n");
-    double x = LEFT + (RIGHT - LEFT) * (place % LEGEND_COLUMNS) / LEGEND_COLUMNS;
-    uint32_t row = place / LEGEND_COLUMNS;
-    double y = LEGEND_TOP + LEGEND_ROW * row;
-    begin_line(text, line);
-    weft_text_add(text, "M%.1f %.1fh22\"/>\n", x, y - 4);
-    svg_label(text, svg_at(x + 27, y, SVG_START), "t", "%s", chart->names[line]);
+}
+
+// The last of a fabric's times; 0: it has none.
+static double last_time(const struct weft_dark_chart *chart, uint32_t line)
+{
+    double seconds = 0;
+    for (uint32_t p = 0; p < chart->point_count; p++) {
+        double next = chart->iteration_s[p * chart->line_count + line];
+        seconds = next > 0 ? next : seconds;
+    }
+    return seconds;
+}
+
+// How many names stand above that of `line`: of longer times, of the same those of earlier lines.
+static uint32_t names_above(const struct weft_dark_chart *chart, uint32_t line)
+{
+    double own = last_time(chart, line);
+    uint32_t above = 0;
+    for (uint32_t l = 0; l < chart->line_count; l++) {
+        double other = last_time(chart, l);
+        above += other > own || (other == own && l < line);
+    }
+    return above;
+}
+
+// Names from the top down, each beside its line's end or below the name above; from the bottom up
+// they make room for those that would stand below the axis.
+static void add_names(struct weft_text *text, const struct weft_dark_chart *chart,
+                      const struct scale *scale)
+{
+    uint32_t named = 0;
+    for (uint32_t l = 0; l < chart->line_count; l++) {
+        named += last_time(chart, l) > 0;
+    }
+    double y = TOP - LABEL_ROW;
+    for (uint32_t place = 0; place < named; place++) {
+        uint32_t line = 0;
+        while (last_time(chart, line) == 0 || names_above(chart, line) != place) {
+            line++;
+        }
+        double end = y_of(scale, last_time(chart, line));
+        double lowest = BOTTOM - LABEL_ROW * (named - 1 - place);
+        y = fmax(y + LABEL_ROW, fmin(end - LABEL_ROW / 2, lowest));
+        begin_line(text, line);
+        weft_text_add(text, "M%.1f %.1fh22\"/>\n", RIGHT + 30, y);
+        weft_text_add(text, "<path class=\"g\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", RIGHT + 4, end,
+                      RIGHT + 27, y);
+        svg_label(text, svg_at(RIGHT + 58, y + 4, SVG_START), "t", "%s", chart->names[line]);
+    }
 }
 
 static void add_fastest(struct weft_text *text, const struct weft_dark_chart *chart,
                         const struct scale *scale, uint32_t point)
 {
-    uint32_t best = WEFT_NONE;
-    const double *times = chart->iteration_s + (size_t)point * chart->line_count;
-    for (uint32_t l = 0; l < chart->line_count; l++) {
-        best = times[l] > 0 && (best == WEFT_NONE || times[l] < times[best]) ? l : best;
-    }
+    uint32_t best = chart->fastest[point];
     if (best != WEFT_NONE) {
+        double seconds = chart->iteration_s[(size_t)point * chart->line_count + best];
         weft_text_add(text, "<circle class=\"f%u\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>\n",
                       best % SVG_COLOR_COUNT, x_of(scale, chart->dark_s[point]),
-                      y_of(scale, times[best]));
+                      y_of(scale, seconds));
     }
 }
 
@@ -135,25 +165,28 @@ static void add_axes(struct weft_text *text, const struct weft_dark_chart *chart
               "how long switches turn; up: iteration; a dot: the fastest");
 }
 
-const char *weft_report_svg_dark(const struct weft_dark_chart *chart, struct weft_arena *arena)
+void picture_dark(struct weft_text *text, const struct weft_dark_chart *chart, bool alone)
 {
     WEFT_ASSERT(chart->point_count >= 2 &&
                 chart->dark_s[chart->point_count - 1] > chart->dark_s[0]);
     struct scale scale = find_scale(chart);
+    svg_begin(text, WIDTH, HEIGHT, chart->title, alone);
+    svg_label(text, svg_at(LEFT, 22, SVG_START), "t b", "%s", chart->title);
+    add_axes(text, chart, &scale);
+    for (uint32_t l = 0; l < chart->line_count; l++) {
+        add_fabric(text, chart, &scale, l);
+    }
+    add_names(text, chart, &scale);
+    for (uint32_t p = 0; p < chart->point_count; p++) {
+        add_fastest(text, chart, &scale, p);
+    }
+    svg_end(text);
+}
+
+const char *weft_report_svg_dark(const struct weft_dark_chart *chart, struct weft_arena *arena)
+{
     struct weft_text text;
     weft_text_init(&text, arena);
-    svg_begin(&text, WIDTH, HEIGHT, chart->title, true);
-    svg_label(&text, svg_at(LEFT, 22, SVG_START), "t b", "%s", chart->title);
-    add_axes(&text, chart, &scale);
-    uint32_t place = 0;
-    for (uint32_t l = 0; l < chart->line_count; l++) {
-        if (has_plan(chart, l)) {
-            add_fabric(&text, chart, &scale, l, place++);
-        }
-    }
-    for (uint32_t p = 0; p < chart->point_count; p++) {
-        add_fastest(&text, chart, &scale, p);
-    }
-    svg_end(&text);
+    picture_dark(&text, chart, true);
     return text.data;
 }

@@ -32,6 +32,9 @@ void picture_certificate(struct weft_text *text, const struct weft_certificate *
 void picture_market(struct weft_text *text, const struct weft_report_batch *batch,
                     struct weft_arena scratch);
 
+// Iterations by how long switches turn, with labels beside the lines.
+void picture_dark(struct weft_text *text, const struct weft_dark_chart *chart, bool alone);
+
 // Placements of operators: servers down, operators across.
 void picture_operators(struct weft_text *text, const struct weft_model *model,
                        const struct weft_strategy *strategy, struct weft_arena scratch);

@@ -78,10 +78,6 @@ const char *const weft_delays_words[] = {
     [WEFT_DELAYS_COUNT] = NULL,
 };
 
-// Larger clusters have no plan of Weft's own beside the others: a transformer's task graphs are
-// too large to search by simulation, and the direct fabrics of operators take hours.
-#define OWN_SERVERS_MAX 128u
-
 // ---- one row ----
 
 struct run {
@@ -170,7 +166,7 @@ static bool fill_row(struct weft_buy_row *row, const struct run *run,
         wanted.shape = (struct weft_fabric_options){.seed = base->seed};
     }
     row->shape = wanted.shape;
-    bool own = strcmp(row->fabric, WEFT_BUY_OWN) == 0;
+    bool own = weft_buy_is_planned(row->fabric);
     bool moves = weft_moving_named(row->fabric) < WEFT_MOVING_COUNT;
     bool counted = own || moves || weft_buy_fill_parts(row, &run->result->cluster, base);
     wanted.shape.radix = row->radix;
@@ -198,17 +194,28 @@ static bool fill_row(struct weft_buy_row *row, const struct run *run,
 
 // ---- all rows ----
 
-static uint32_t advise_among(const struct weft_buy_row *rows, uint32_t count, bool sold)
+// Which rows count: those that are sold; those that are planned for the model, direct ones and
+// those whose circuits move, too.
+struct among {
+    bool sold, planned;
+};
+
+static bool counts_among(const struct weft_buy_row *row, struct among among)
+{
+    return row->why_not == NULL && (row->sold || !among.sold) &&
+           (among.planned || (!weft_buy_is_planned(row->fabric) && row->moving == NULL));
+}
+
+static uint32_t advise_among(const struct weft_buy_row *rows, uint32_t count, struct among among)
 {
     double fastest_s = HUGE_VAL;
     for (uint32_t i = 0; i < count; i++) {
-        bool counts = rows[i].why_not == NULL && (rows[i].sold || !sold);
+        bool counts = counts_among(&rows[i], among);
         fastest_s = counts ? fmin(fastest_s, rows[i].iteration_s) : fastest_s;
     }
     uint32_t best = WEFT_NONE;
     for (uint32_t i = 0; i < count; i++) {
-        bool counts = rows[i].why_not == NULL && (rows[i].sold || !sold);
-        if (counts && rows[i].iteration_s <= fastest_s * AS_FAST_RATIO &&
+        if (counts_among(&rows[i], among) && rows[i].iteration_s <= fastest_s * AS_FAST_RATIO &&
             (best == WEFT_NONE || rows[i].bill.usd < rows[best].bill.usd)) {
             best = i;
         }
@@ -216,10 +223,10 @@ static uint32_t advise_among(const struct weft_buy_row *rows, uint32_t count, bo
     return best;
 }
 
-static uint32_t advise(const struct weft_buy_row *rows, uint32_t count)
+static uint32_t advise(const struct weft_buy_row *rows, uint32_t count, bool planned)
 {
-    uint32_t sold = advise_among(rows, count, true);
-    return sold != WEFT_NONE ? sold : advise_among(rows, count, false);
+    uint32_t sold = advise_among(rows, count, (struct among){true, planned});
+    return sold != WEFT_NONE ? sold : advise_among(rows, count, (struct among){false, planned});
 }
 
 // All fabrics of one batch. Keeps the first reason why there was none in *why_not.
@@ -234,7 +241,8 @@ static bool fill_batch(struct weft_buy_batch *batch, const struct run *run,
         count--; // these are for who names them
     }
     uint32_t bought = named->count > 0 ? named->count : count;
-    bool own = run->request->own && run->result->cluster.server_count <= OWN_SERVERS_MAX;
+    bool own =
+        run->request->own && run->result->cluster.server_count <= WEFT_BUY_PLANNED_SERVERS_MAX;
     count = bought + (own ? 1 : 0);
     struct weft_buy_row *rows =
         WEFT_NEW(run->environment->base.arena, struct weft_buy_row, (size_t)count);
@@ -262,8 +270,8 @@ static bool fill_batch(struct weft_buy_batch *batch, const struct run *run,
     *batch = (struct weft_buy_batch){.batch = model->batch,
                                      .row_count = count,
                                      .rows = rows,
-                                     .advised = advise(rows, count),
-                                     .bought = advise(rows, bought)};
+                                     .advised = advise(rows, count, true),
+                                     .bought = advise(rows, count, false)};
     return true;
 }
 
@@ -330,17 +338,19 @@ static bool answer(struct weft_buy_result *result, const struct weft_buy_request
 static bool check_fabrics(const struct weft_buy_request *request, struct weft_error *error)
 {
     bool any_moves = false;
-    bool all_move = request->fabrics.count > 0;
+    bool all_shaped = request->fabrics.count > 0;
     for (uint32_t i = 0; i < request->fabrics.count; i++) {
         bool moves = weft_moving_named(request->fabrics.names[i]) < WEFT_MOVING_COUNT;
+        bool planned = strcmp(request->fabrics.names[i], WEFT_BUY_PAPER) == 0;
         any_moves = any_moves || moves;
-        all_move = all_move && moves;
-        if (!moves && weft_fabric_reference_named(request->fabrics.names[i], error) == NULL) {
+        all_shaped = all_shaped && (moves || planned);
+        if (!moves && !planned &&
+            weft_fabric_reference_named(request->fabrics.names[i], error) == NULL) {
             const struct weft_error unknown = *error;
             return strstr(unknown.message, "choose one of") == NULL
                        ? false // it names the nearest
                        : weft_fail(error, unknown.code,
-                                   "%s; or photonic-rails, mixnet, sip-ocs, sip-ring",
+                                   "%s; or topoopt, photonic-rails, mixnet, sip-ocs, sip-ring",
                                    unknown.message);
         }
     }
@@ -357,16 +367,16 @@ static bool check_fabrics(const struct weft_buy_request *request, struct weft_er
         {NULL},
     };
     const struct weft_stated packets[] = {
-        {all_move && request->shape.radix > 0, "radix"},
-        {all_move && request->shape.oversubscription > 1, "oversubscription"},
-        {all_move && request->switch_name != NULL, "switch"},
-        {all_move && request->hardware.balance_given, "balance"},
+        {all_shaped && request->shape.radix > 0, "radix"},
+        {all_shaped && request->shape.oversubscription > 1, "oversubscription"},
+        {all_shaped && request->switch_name != NULL, "switch"},
+        {all_shaped && request->hardware.balance_given, "balance"},
         {NULL},
     };
     return weft_refuse_stated(moving, error,
                               "is of fabrics whose circuits move; name one, photonic-rails for "
                               "example, or leave it out") &&
-           weft_refuse_stated(packets, error, "is of fabrics whose circuits stay; leave it out");
+           weft_refuse_stated(packets, error, "is of fabrics of packet switches; leave it out");
 }
 
 bool weft_request_buy(struct weft_buy_result *result, const struct weft_buy_request *request,

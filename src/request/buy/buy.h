@@ -3,9 +3,9 @@
 #define WEFT_REQUEST_BUY_BUY_H
 
 // What the files of the request share: buy.c finds the rows and asks for what a fabric is made of
-// (parts.c) and what storage takes (storage.c), for Weft's own plan beside the fabrics that are
-// sold (own.c), for fabrics whose circuits move (moving.c), for what would change (sensitivity.c),
-// for the answer in sentences (words.c) and on a page (page.c).
+// (parts.c) and what storage takes (storage.c), for direct fabrics that are planned (own.c), for
+// fabrics whose circuits move (moving.c), for what would change (sensitivity.c), for the answer in
+// sentences (words.c) and on a page (page.c).
 
 #include "request/plan/strategy.h"
 #include "weft/request/buy.h"
@@ -13,8 +13,15 @@
 // Times are by different means (flow engine, replay, estimate): within so much they are alike.
 #define AS_FAST_RATIO 1.01
 
-// The fabric of Weft's own plan in a row.
+// Direct fabrics in a row that are planned for the model: by Weft, and as TopoOpt published it.
 #define WEFT_BUY_OWN "weft"
+#define WEFT_BUY_PAPER "topoopt"
+// Larger clusters have no such plan beside the others: a transformer's task graphs are too large
+// to search by simulation, and the direct fabrics of operators take hours.
+#define WEFT_BUY_PLANNED_SERVERS_MAX 128u
+
+// Whether the fabric of that name is planned by weft_buy_plan_own.
+bool weft_buy_is_planned(const char *fabric);
 
 // Whether there is a link between two switches.
 bool weft_buy_joins_switches(const struct weft_fabric *fabric);
@@ -26,12 +33,12 @@ bool weft_buy_fill_parts(struct weft_buy_row *row, const struct weft_cluster *cl
 bool weft_buy_count_parts(struct weft_buy_row *row, const struct weft_network *network,
                           const struct weft_cluster *cluster,
                           const struct weft_environment *environment) WEFT_MUST_USE;
-// The same of Weft's own plan, with ports of the cluster's rate.
+// The same of a plan, with ports of the cluster's rate.
 bool weft_buy_count_own(struct weft_buy_row *row, const struct weft_plan *plan,
                         const struct weft_cluster *cluster,
                         const struct weft_environment *environment) WEFT_MUST_USE;
-// Fills found and parts of a row, whose model, cluster and setting are filled, by Weft's own plan.
-// Fails as weft_coplan_build does.
+// Fills found and parts of a row, whose model, cluster and setting are filled, by a plan. Fails as
+// weft_coplan_build does.
 bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *request,
                        struct weft_request_environment *environment) WEFT_MUST_USE;
 // Likewise by the planner of a fabric whose circuits move, which take dark_ps to turn (WEFT_NEVER:

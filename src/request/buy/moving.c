@@ -8,6 +8,7 @@
 #include "weft/plan/sip.h"
 
 #include <math.h>
+#include <string.h>
 
 #define DARK_PS 25000000000u // 25 ms: beam steering (Polatis, Calient)
 
@@ -84,6 +85,11 @@ bool weft_buy_plan_moving(struct weft_buy_row *row, const struct weft_buy_reques
         return false;
     }
     weft_buy_price_parts(row, &plan->parts, &given->cluster.prices, base->arena);
+    plan->schedule.delays = options.delays; // those of no schedule, too
+    if (given->model.transformer != NULL && plan->strategy.kind != WEFT_STRATEGY_HYBRID) {
+        row->time_note = "its strategy divides operators, which are timed one by one; strategies "
+                         "of layers are timed otherwise, so that rows differ by this, too";
+    }
     row->no_bill = "its ports are priced instead of its switches";
     row->price_note = plan->price_note != NULL ? plan->price_note : row->price_note;
     row->moving = plan;
@@ -91,6 +97,12 @@ bool weft_buy_plan_moving(struct weft_buy_row *row, const struct weft_buy_reques
 }
 
 // ---- over dark times ----
+
+// The ideal switch is a measure for the others: nobody sells it.
+static bool may_win(const struct weft_buy_row *row)
+{
+    return strcmp(row->fabric, "ideal") != 0;
+}
 
 // The rows of the first batch at one dark time; a fabric that has no plan then counts as none.
 static bool fill_point(struct weft_buy_moved *moved, const struct weft_buy_batch *batch,
@@ -117,10 +129,11 @@ static bool fill_point(struct weft_buy_moved *moved, const struct weft_buy_batch
         }
         iteration_s[r] = row.moving != NULL ? row.moving->iteration_s : row.iteration_s;
         dark_share[r] = row.moving != NULL ? row.moving->dark_share : 0;
-        least_s = fmin(least_s, iteration_s[r]);
+        least_s = may_win(&row) ? fmin(least_s, iteration_s[r]) : least_s;
     }
     for (uint32_t r = batch->row_count; r-- > 0;) {
-        bool is_as_fast = iteration_s[r] > 0 && iteration_s[r] <= least_s * AS_FAST_RATIO;
+        bool is_as_fast = may_win(&batch->rows[r]) && iteration_s[r] > 0 &&
+                          iteration_s[r] <= least_s * AS_FAST_RATIO;
         moved->fastest = is_as_fast ? r : moved->fastest;
     }
     moved->iteration_s = iteration_s;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weft's own plan beside the fabrics that one buys: strategy and direct fabric searched together
-// (weft_coplan_build), as weft plan MODEL answers with the same effort and seed. What it is made
-// of is counted like any other fabric.
+// Direct fabrics whose circuits stand, beside the fabrics that one buys, planned for the model: by
+// Weft, strategy and fabric searched together, as weft plan MODEL answers with the same effort and
+// seed; and as TopoOpt published it, a strategy searched apart and the paper's topology for it, as
+// weft plan MODEL --variant strategy does. What they are made of is counted like any other fabric.
 
 #include "request/buy/buy.h"
 #include "weft/plan.h"
@@ -32,7 +33,7 @@ static bool keep_strategy(struct weft_strategy_result *found, const struct weft_
         candidate->estimate_ps = estimate->iteration_ps;
         found->estimates = estimate;
     }
-    found->fabric = WEFT_BUY_OWN;
+    found->fabric = plan->method == WEFT_TOPOLOGY_TOPOOPT ? WEFT_BUY_PAPER : WEFT_BUY_OWN;
     found->operator_names = plan->job->operator_names;
     found->simulated_ps = simulated_ps;
     found->found = (struct weft_search_result){1, candidate, plan->job->evaluations};
@@ -55,6 +56,11 @@ bool weft_buy_count_own(struct weft_buy_row *row, const struct weft_plan *plan,
     return weft_buy_count_parts(row, &network, &bought, base);
 }
 
+bool weft_buy_is_planned(const char *fabric)
+{
+    return strcmp(fabric, WEFT_BUY_OWN) == 0 || strcmp(fabric, WEFT_BUY_PAPER) == 0;
+}
+
 bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *request,
                        struct weft_request_environment *environment)
 {
@@ -63,12 +69,20 @@ bool weft_buy_plan_own(struct weft_buy_row *row, const struct weft_buy_request *
     const struct weft_study study = {
         .model = &given->model, .cluster = &given->cluster, .setting = &given->setting};
     struct weft_strategy strategy;
+    if (study.cluster->server_count > WEFT_BUY_PLANNED_SERVERS_MAX) {
+        return weft_fail(base->error, WEFT_UNSUPPORTED,
+                         "direct fabrics of more than %u servers are not planned beside others; "
+                         "weft plan plans them alone",
+                         WEFT_BUY_PLANNED_SERVERS_MAX);
+    }
     if (!weft_cluster_check_direct(study.cluster, base->error) ||
         (request->strategy != NULL &&
          !weft_request_hybrid(&strategy, &study, request->strategy, base->error))) {
         return false;
     }
     const struct weft_coplan_options options = {
+        .variant =
+            strcmp(row->fabric, WEFT_BUY_PAPER) == 0 ? WEFT_COPLAN_STRATEGY : WEFT_COPLAN_BOTH,
         .given = request->strategy != NULL ? &strategy : NULL,
         .seconds = request->seconds,
         .search = {.method = request->job.method, .evaluations = request->job.budget},

@@ -3,6 +3,60 @@
 
 #include "request/buy/buy.h"
 
+static const struct weft_report_moving *moving_of(const struct weft_moving_plan *plan,
+                                                  struct weft_arena *arena)
+{
+    struct weft_report_moving *moving = WEFT_NEW(arena, struct weft_report_moving, 1);
+    *moving = (struct weft_report_moving){
+        .dark_s = weft_seconds(plan->schedule.delays.dark_ps),
+        .still_s = plan->still_s,
+        .bound_s = plan->certificate.lower_bound_s,
+        .dark_share = plan->dark_share,
+        .change_count = plan->change_count,
+    };
+    return moving;
+}
+
+const struct weft_dark_chart *weft_buy_dark_chart(const struct weft_buy_result *result,
+                                                  struct weft_arena *arena)
+{
+    const struct weft_buy_batch *batch = &result->batches[0];
+    uint32_t lines = batch->row_count;
+    uint32_t points = result->moved_count;
+    if (points < 2) {
+        return NULL;
+    }
+    const char **names = WEFT_NEW(arena, const char *, lines);
+    double *dark_s = WEFT_NEW(arena, double, points);
+    double *iteration_s = WEFT_NEW(arena, double, (size_t)points *lines);
+    double *dark_share = WEFT_NEW(arena, double, (size_t)points *lines);
+    uint32_t *fastest = WEFT_NEW(arena, uint32_t, points);
+    for (uint32_t l = 0; l < lines; l++) {
+        names[l] = batch->rows[l].fabric;
+    }
+    for (uint32_t p = 0; p < points; p++) {
+        dark_s[p] = weft_seconds(result->moved[p].dark_ps);
+        fastest[p] = result->moved[p].fastest;
+        for (uint32_t l = 0; l < lines; l++) {
+            iteration_s[(size_t)p * lines + l] = result->moved[p].iteration_s[l];
+            dark_share[(size_t)p * lines + l] = result->moved[p].dark_share[l];
+        }
+    }
+    struct weft_dark_chart *chart = WEFT_NEW(arena, struct weft_dark_chart, 1);
+    *chart = (struct weft_dark_chart){
+        .title =
+            weft_arena_format(arena, "%s on %s", result->model.name, weft_buy_head(result, arena)),
+        .line_count = lines,
+        .names = names,
+        .point_count = points,
+        .dark_s = dark_s,
+        .iteration_s = iteration_s,
+        .dark_share = dark_share,
+        .fastest = fastest,
+    };
+    return chart;
+}
+
 static struct weft_report_offer offer_of(const struct weft_buy_row *row, struct weft_arena *arena)
 {
     if (row->why_not != NULL) {
@@ -27,6 +81,8 @@ static struct weft_report_offer offer_of(const struct weft_buy_row *row, struct 
         .bill = &row->bill,
         .no_bill = row->no_bill,
         .price_note = row->price_note,
+        .time_note = row->time_note,
+        .moving = row->moving != NULL ? moving_of(row->moving, arena) : NULL,
     };
 }
 
@@ -81,6 +137,7 @@ const char *weft_buy_draw(const struct weft_buy_result *result, const struct wef
         .sentences = said,
         .change_count = result->change_count,
         .changes = changes,
+        .dark = weft_buy_dark_chart(result, arena),
     };
     return weft_report_market_html(&market, arena, environment->scratch);
 }

@@ -115,6 +115,67 @@ static const char *say_advice(const struct weft_buy_result *result, const struct
                              weft_show_usd(usd, other->bill.usd));
 }
 
+// Until which dark time a row whose circuits move is quicker than all that stand, by more than what
+// times may be off by; 0: at none.
+static uint64_t leads_until(const struct weft_buy_result *result, uint32_t row)
+{
+    const struct weft_buy_batch *batch = &result->batches[0];
+    uint64_t until_ps = 0;
+    for (uint32_t i = 0; i < result->moved_count; i++) {
+        const double *iteration_s = result->moved[i].iteration_s;
+        bool leads = iteration_s[row] > 0;
+        for (uint32_t r = 0; r < batch->row_count; r++) {
+            bool stands = batch->rows[r].moving == NULL && iteration_s[r] > 0 &&
+                          strcmp(batch->rows[r].fabric, "ideal") != 0;
+            leads = leads && !(stands && iteration_s[r] <= iteration_s[row] * AS_FAST_RATIO);
+        }
+        until_ps = leads ? result->moved[i].dark_ps : until_ps;
+    }
+    return until_ps;
+}
+
+// "mixnet up to 10 ms, fat-tree from 100 ms on; quicker than all that stand: mixnet up to 10 ms".
+static const char *say_dark(const struct weft_buy_result *result, struct weft_arena *arena)
+{
+    const struct weft_buy_batch *batch = &result->batches[0];
+    char time[WEFT_UNIT_TEXT];
+    struct weft_text text;
+    uint32_t starts = 0; // where the fastest became so
+    weft_text_init(&text, arena);
+    for (uint32_t i = 0; i < result->moved_count; i++) {
+        const struct weft_buy_moved *moved = &result->moved[i];
+        bool goes_on = i > 0 && moved->fastest == moved[-1].fastest;
+        bool last = i + 1 == result->moved_count;
+        const char *name =
+            moved->fastest == WEFT_NONE ? "none" : batch->rows[moved->fastest].fabric;
+        if (!goes_on) {
+            weft_text_add(&text, "%s%s", i > 0 ? ", " : "", name);
+            starts = i;
+            if (i > 0) {
+                weft_text_add(&text, " from %s", weft_show_time(time, moved->dark_ps));
+            }
+        }
+        if (last) {
+            weft_text_add(&text, "%s", starts > 0 ? " on" : " at all of them");
+        } else if (moved[1].fastest != moved->fastest) {
+            weft_text_add(&text, " up to %s", weft_show_time(time, moved->dark_ps));
+        }
+    }
+    for (uint32_t r = 0, said = 0; r < batch->row_count; r++) {
+        uint64_t until_ps = batch->rows[r].moving != NULL ? leads_until(result, r) : 0;
+        if (batch->rows[r].moving == NULL) {
+            continue;
+        }
+        weft_text_add(&text, "%s%s %s",
+                      said++ > 0 ? ", " : "; quicker than all that stand: ", batch->rows[r].fabric,
+                      until_ps > 0 ? "up to " : "never");
+        if (until_ps > 0) {
+            weft_text_add(&text, "%s", weft_show_time(time, until_ps));
+        }
+    }
+    return result->moved_count > 0 ? text.data : NULL;
+}
+
 // Whether the bill has switches with a price of their own, beside the price book's.
 static bool has_own_prices(const struct weft_bill *bill)
 {
@@ -213,6 +274,7 @@ void weft_buy_say(struct weft_report_sentence said[WEFT_BUY_SENTENCES],
                                 row->found.why_estimated},
         [WEFT_BUY_ADVICE] = {weft_arena_format(arena, "Take %s", fabric),
                              say_advice(result, row, arena)},
+        [WEFT_BUY_DARK] = {"Fastest by dark time", say_dark(result, arena)},
         [WEFT_BUY_NETWORK] = {weft_arena_format(arena, "The network, %s%s", fabric,
                                                 result->storage.bill.row_count > 0
                                                     ? ", and that of storage"

@@ -122,6 +122,7 @@ static void set_row(json_t *object, const struct weft_buy_row *row,
     weft_set_real(object, "iteration_s", row->iteration_s);
     weft_set_real(object, "estimate_s", row->estimate_s);
     weft_set_truth(object, "estimate", row->estimate);
+    weft_set_text(object, "by", weft_buy_by(row));
     if (row->found.why_estimated != NULL) {
         weft_set_text(object, "why_estimated", row->found.why_estimated);
     }
@@ -143,6 +144,9 @@ static void set_row(json_t *object, const struct weft_buy_row *row,
     if (row->no_bill != NULL) {
         weft_set_text(object, "why_no_switches", row->no_bill);
     }
+    if (row->time_note != NULL) {
+        weft_set_text(object, "time_note", row->time_note);
+    }
     if (row->price_note != NULL) {
         weft_set_text(object, "price_note", row->price_note);
     }
@@ -163,13 +167,16 @@ static void set_moved(json_t *object, const struct weft_buy_result *result)
         const struct weft_buy_moved *moved = &result->moved[i];
         json_t *point = json_object();
         json_t *times = json_object();
+        json_t *shares = json_object();
         weft_set_real(point, "dark_s", weft_seconds(moved->dark_ps));
         for (uint32_t r = 0; r < batch->row_count; r++) {
             if (moved->iteration_s[r] > 0) {
                 weft_set_real(times, batch->rows[r].fabric, moved->iteration_s[r]);
+                weft_set_real(shares, batch->rows[r].fabric, moved->dark_share[r]);
             }
         }
         weft_set(point, "iteration_s", times);
+        weft_set(point, "dark_share", shares);
         if (moved->fastest != WEFT_NONE) {
             weft_set_text(point, "fastest", batch->rows[moved->fastest].fabric);
         }
