@@ -59,8 +59,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct weft_error error;
     uint64_t now_ns = 0;
     fuzz_open(&desk.memory);
-    const struct lab_phases_options options = {RANKS,      2,         plans,   dark,
-                                               1000000000, 100000000, 1000000, 3};
+    const struct lab_phases_options options = {
+        .rank_count = RANKS,
+        .phase_count = 2,
+        .phases = plans,
+        .outputs = dark,
+        .absent_ns = 1000000000,
+        .late_ns = 100000000,
+        .gather_ns = 1000000,
+        .failures_max = 3,
+    };
     const struct lab_phases_sink sink = {NULL, take_change, NULL, &desk};
     struct lab_phases *phases = lab_phases_open(&options, &sink, &desk.memory.arena);
     for (size_t at = 0; at < size;) {
