@@ -224,6 +224,52 @@ static bool fill_variants(struct weft_mixnet_result *result, struct asking *aski
     return true;
 }
 
+#define PLAY_S 5.0 // of processor time, in packets
+#define PACKET_BYTES 4160u
+#define HEADER_BYTES 64u
+
+// All-to-alls of the first stage's first micro-batch in an engine, with the rates of the last row.
+static bool play(struct weft_mixnet_result *result, const struct asking *asking)
+{
+    struct weft_request_environment *environment = asking->environment;
+    const struct weft_environment *base = &environment->base;
+    const struct weft_mixnet_row *row = &result->rows[result->row_count - 1];
+    const struct weft_mixnet_replay *replay = &row->weft.replay;
+    result->engine = asking->request->engine;
+    if (replay->turn_count == 0) {
+        weft_request_note(environment, "groups of experts lie inside one server: nothing is played");
+        return true;
+    }
+    bool packets = result->engine == WEFT_ENGINE_PACKET;
+    const struct weft_mixnet_sequence sequence = {
+        .node_count = replay->node_count,
+        .first = replay->wirings[0].circuits,
+        .turn_count = replay->turn_count,
+        .turns = replay->turns,
+        .ports = replay->ports,
+        .rate_Bps = row->rate_Bps,
+        .delays = asking->request->delays,
+        .packets_max = environment->goes_on
+                           ? 0
+                           : PLAY_S * weft_request_packets_per_s(replay->node_count),
+    };
+    const struct weft_sim_options sim = {
+        .engine = result->engine,
+        .packet_bytes = packets ? PACKET_BYTES : 0,
+        .header_bytes = packets ? HEADER_BYTES : 0,
+        .transport = packets ? WEFT_TRANSPORT_DCTCP : WEFT_TRANSPORT_IDEAL,
+        .dctcp = WEFT_DCTCP_DEFAULTS,
+        .progress = &environment->progress.simulation,
+        .stop = base->stop,
+    };
+    struct weft_mixnet_played *played = WEFT_NEW(base->arena, struct weft_mixnet_played, 1);
+    weft_request_step_begin(environment, "simulating", NULL);
+    bool fine = weft_mixnet_play(played, &sequence, &sim, base);
+    weft_request_step_end(environment);
+    result->played = played;
+    return fine;
+}
+
 // The loads that a row played, as a file.
 static bool save_trace(const struct asking *asking, const struct weft_mixnet_iteration *iteration)
 {
@@ -276,7 +322,7 @@ bool weft_request_mixnet(struct weft_mixnet_result *result,
     const struct weft_study study = study_of(&asking);
     uint32_t rank = 0;
     if (!weft_hybrid_memory(&found.memory, &rank, &found.hybrid, &study, base->error) ||
-        !fill_variants(&found, &asking) ||
+        !fill_variants(&found, &asking) || (request->plays && !play(&found, &asking)) ||
         (request->save_path != NULL && !save_trace(&asking, &rows[0].weft))) {
         return false;
     }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define PLAY_S 20.0 // of processor time, in packets
+#define PLAY_S 5.0 // of processor time, in packets
 
 static bool play(struct weft_rails_result *result, const struct weft_rails_request *request,
                  const struct weft_taskgraph *graph, const struct weft_rail_options *rails,

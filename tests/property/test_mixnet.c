@@ -285,19 +285,30 @@ static void the_flow_engine_agrees_with_the_formula(void **state)
         weft_experts_demand(bytes, trace.loads, &trace, 8, 1e8);
         weft_circuit_split(circuits, &split, bytes, 8, &ports, scratch);
         weft_circuit_relay(&plan, circuits, bytes, 8, &ports, NULL, scratch);
-        double seconds = 0;
         const struct weft_environment environment = {
             .arena = &kept, .scratch = scratch, .threads = 1, .error = &error};
-        double switched_s = 0;
         static const uint32_t none[64] = {0};
-        const struct weft_mixnet_exchange exchange = {8, circuits, bytes, ports, 400 * GBPS};
-        const struct weft_mixnet_exchange packets = {
-            8, none, bytes, {.packet_ports = 8}, 400 * GBPS};
+        const struct weft_mixnet_turn turns[] = {{.circuits = circuits, .bytes = bytes},
+                                                 {.circuits = none, .bytes = bytes}};
+        const struct weft_mixnet_sequence exchange = {.node_count = 8,
+                                                      .first = circuits,
+                                                      .turn_count = 1,
+                                                      .turns = &turns[0],
+                                                      .ports = ports,
+                                                      .rate_Bps = 400 * GBPS};
+        struct weft_mixnet_sequence packets = exchange;
+        packets.first = none;
+        packets.turns = &turns[1];
+        packets.ports.packet_ports = 8;
         const struct weft_sim_options flow = {0};
-        if (!weft_mixnet_play(&seconds, &exchange, &flow, &environment) ||
-            !weft_mixnet_play(&switched_s, &packets, &flow, &environment)) {
+        struct weft_mixnet_played played;
+        struct weft_mixnet_played switched_played;
+        if (!weft_mixnet_play(&played, &exchange, &flow, &environment) ||
+            !weft_mixnet_play(&switched_played, &packets, &flow, &environment)) {
             fail_msg("%s", error.message);
         }
+        double seconds = played.seconds;
+        double switched_s = switched_played.seconds;
         if (k < 4) {
             struct weft_packet_options queues = WEFT_PACKET_DEFAULTS;
             queues.window.limit_packets = 256;
@@ -308,12 +319,12 @@ static void the_flow_engine_agrees_with_the_formula(void **state)
                                                    .dctcp = WEFT_DCTCP_DEFAULTS,
                                                    .packet = &queues};
             // Slower ports, so that a timeout of TCP is not a large part of it.
-            struct weft_mixnet_exchange slow = exchange;
+            struct weft_mixnet_sequence slow = exchange;
             slow.rate_Bps = 10 * GBPS;
-            double packet_s = 0;
-            if (!weft_mixnet_play(&packet_s, &slow, &dctcp, &environment)) {
+            if (!weft_mixnet_play(&played, &slow, &dctcp, &environment)) {
                 fail_msg("%s", error.message);
             }
+            double packet_s = played.seconds;
             assert_true(packet_s >= plan.time / (10 * GBPS));
             packet += packet_s / (40 * seconds) / 4;
         }

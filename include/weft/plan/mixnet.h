@@ -121,6 +121,14 @@ struct weft_mixnet_wiring {
     double moment;
     const uint32_t *circuits; // node_count^2
 };
+// One all-to-all of a micro-batch's way through a stage, there and back.
+struct weft_mixnet_turn {
+    const uint32_t *circuits; // that it finds: node_count^2
+    const double *bytes;      // node_count^2
+    double compute_s;         // of its servers between the one before and it
+    double lead_s;            // so long before it is ready, circuits are commanded to change
+    double time_s, wait_s;    // by the formula: what it takes, what it waits for circuits
+};
 // Means over layers and steps, in seconds.
 struct weft_mixnet_replay {
     double exchange_s[WEFT_MIXNET_EXCHANGES]; // with what each waits for circuits
@@ -133,6 +141,9 @@ struct weft_mixnet_replay {
     uint32_t node_count;
     uint32_t wiring_count; // of the first stage and micro-batch that were played, at least 1
     const struct weft_mixnet_wiring *wirings;
+    uint32_t turn_count; // of the same, in the order of time
+    const struct weft_mixnet_turn *turns;
+    struct weft_split_options ports;
 };
 // Plays the all-to-alls of one region, layer by layer there and back, stage by stage. Fails with
 // INPUT where trace, model and strategy do not fit each other.
@@ -180,19 +191,35 @@ bool weft_mixnet_iterate_on(double *seconds, const struct weft_hybrid *hybrid,
                             const struct weft_mixnet_iteration *iteration,
                             struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
-// One all-to-all that an engine plays.
-struct weft_mixnet_exchange {
+// ---- in an engine ----
+
+// All-to-alls one after the other, as a replay has written them down, over circuits that change.
+struct weft_mixnet_sequence {
     uint32_t node_count;
-    const uint32_t *circuits; // node_count^2
-    const double *bytes;      // node_count^2
+    const uint32_t *first; // circuits at the beginning: node_count^2
+    uint32_t turn_count;
+    const struct weft_mixnet_turn *turns;
     struct weft_split_options ports;
     double rate_Bps; // of a port
+    struct weft_circuit_delays delays;
+    double packets_max; // where there are more, all bytes and rates are divided; 0 = never
 };
-// Plays it on circuits and one packet switch, each pair divided over its circuits, packets and
-// relays as weft_circuit_relay has it: *seconds until the last byte has come. Rates of either
-// engine do not know which flow is in a hurry, so that this is no less than the formula's time.
-// Fails as weft_sim_run_flows.
-bool weft_mixnet_play(double *seconds, const struct weft_mixnet_exchange *exchange,
+struct weft_mixnet_played {
+    double seconds;   // until the last byte has come
+    double formula_s; // of the turns: computation, waits and all-to-alls
+    double compute_s; // of both: computation alone
+    uint32_t changes; // of circuits
+    double divisor;   // of bytes and rates; 1: all as they are
+    uint64_t packet_count;
+};
+// Plays them on circuits and one packet switch, each pair divided over its circuits, packets and
+// relays as weft_circuit_relay has it; both hops of a relay go on side by side. Circuits change as
+// the turns say: a change is commanded when the last byte of the turn before has come, or when the
+// turn is ready, is dark for its time, and what keeps its peer carries on; what needs a new circuit
+// waits for light. Neither engine knows which flow is in a hurry, so that one turn takes no less
+// than the formula's time. Fails as weft_sim_run_jobs.
+bool weft_mixnet_play(struct weft_mixnet_played *played,
+                      const struct weft_mixnet_sequence *sequence,
                       const struct weft_sim_options *sim,
                       const struct weft_environment *environment) WEFT_MUST_USE;
 

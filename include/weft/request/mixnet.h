@@ -26,6 +26,8 @@ struct weft_mixnet_request {
     struct weft_circuit_delays delays;
     bool all_first; // every way to prepare the first all-to-all, too
     bool faults;    // every fault, too
+    bool plays;     // a micro-batch's all-to-alls at the last rate, in this engine
+    enum weft_sim_engine engine;
 };
 
 // What the project site of the paper shows at a rate: iterations as multiples of one of them.
@@ -59,6 +61,8 @@ struct weft_mixnet_result {
     // weft_mixnet_fault; NULL = not asked for.
     const struct weft_mixnet_iteration *firsts;
     const struct weft_mixnet_iteration *faults;
+    const struct weft_mixnet_played *played; // NULL = not asked for, or nothing leaves a server
+    enum weft_sim_engine engine;
 };
 // Fails as weft_mixnet_plan, and with INPUT where the files are wrong.
 bool weft_request_mixnet(struct weft_mixnet_result *result,

@@ -26,7 +26,7 @@ struct weft_rails_result {
     enum weft_sim_engine engine;       // that it was played in
 };
 // Fails with INPUT where the file is no job, with INFEASIBLE where the switch is too small. What
-// would take more than about twenty seconds in packets is scaled, unless the environment goes on.
+// would take more than some seconds in packets is scaled, unless the environment goes on.
 bool weft_request_rails(struct weft_rails_result *result, const struct weft_rails_request *request,
                         struct weft_request_environment *environment) WEFT_MUST_USE;
 // "weft.optics-rails/1"

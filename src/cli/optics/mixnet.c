@@ -27,6 +27,7 @@ enum {
     KEY_FIRST,
     KEY_ALL_FIRST,
     KEY_FAULTS,
+    KEY_ENGINE,
 };
 
 static const struct argp_option options[] = {
@@ -51,6 +52,10 @@ static const struct argp_option options[] = {
      "circuits of a layer's first all-to-all: predict, keep, random, block (predict)", 0},
     {"all-first", KEY_ALL_FIRST, NULL, 0, "compare these four at the last rate, too", 0},
     {"faults", KEY_FAULTS, NULL, 0, "what a fault costs at the last rate, too", 0},
+    {"engine", KEY_ENGINE, "flow|packet", 0,
+     "play the all-to-alls of a micro-batch's way through the first stage at the last rate in this "
+     "engine, too",
+     0},
     {0},
 };
 
@@ -111,6 +116,18 @@ static error_t take_delays(struct mixnet_input *input, const char *argument)
                            argument);
 }
 
+static error_t take_engine(struct mixnet_input *input, const char *argument)
+{
+    static const char *const engines[] = {"flow", "packet"};
+    uint32_t choice = 0;
+    if (cli_choose(input->cli, &choice, "engine", argument, engines, 2) != 0) {
+        return EINVAL;
+    }
+    input->request.plays = true;
+    input->request.engine = choice == 1 ? WEFT_ENGINE_PACKET : WEFT_ENGINE_FLOW;
+    return 0;
+}
+
 static error_t parse_loads(int key, char *argument, struct mixnet_input *input)
 {
     struct cli *cli = input->cli;
@@ -137,6 +154,8 @@ static error_t parse_loads(int key, char *argument, struct mixnet_input *input)
     case KEY_FAULTS:
         input->request.faults = true;
         return 0;
+    case KEY_ENGINE:
+        return take_engine(input, argument);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -255,6 +274,31 @@ static void print_variants(struct cli *cli, const char *title,
     cli_table(cli, columns, COLUMNS, cells, count);
 }
 
+// What an engine makes of the all-to-alls.
+static void print_played(struct cli *cli, const struct weft_mixnet_result *result)
+{
+    const struct weft_mixnet_played *played = result->played;
+    const struct weft_mixnet_row *last = &result->rows[result->row_count - 1];
+    bool packets = result->engine == WEFT_ENGINE_PACKET;
+    double exchanges_s = played->formula_s - played->compute_s;
+    cli_say(cli,
+            "\nsimulated in the %s engine: %u all-to-alls of a micro-batch there and back through "
+            "the first stage, %u change%s of circuits between them: %.4g s, %+.2f %% against the "
+            "formula; all-to-alls and waits alone %+.2f %%",
+            packets ? "packet" : "flow", last->weft.replay.turn_count, played->changes,
+            played->changes == 1 ? "" : "s", played->seconds,
+            100 * (played->seconds / played->formula_s - 1),
+            100 * ((played->seconds - played->compute_s) / exchanges_s - 1));
+    if (packets) {
+        cli_say(cli, "; %.3g million packets", 1e-6 * (double)played->packet_count);
+    }
+    if (played->divisor > 1) {
+        cli_say(cli, ", bytes and rates divided by %g to play no more (--yes: all)",
+                played->divisor);
+    }
+    cli_say(cli, "\n");
+}
+
 static void print(struct cli *cli, const struct weft_mixnet_result *result)
 {
     const struct weft_mixnet_row *last = &result->rows[result->row_count - 1];
@@ -283,6 +327,9 @@ static void print(struct cli *cli, const struct weft_mixnet_result *result)
     if (result->faults != NULL) {
         print_variants(cli, "fault", result->faults, WEFT_FAULT_COUNT, names);
     }
+    if (result->played != NULL) {
+        print_played(cli, result);
+    }
 }
 
 int optics_mixnet(int argc, char **argv)
@@ -309,7 +356,9 @@ int optics_mixnet(int argc, char **argv)
         input.request.delays.dark_ps =
             input.dark_given ? input.dark_ps : input.request.delays.dark_ps;
     }
-    bool fine = weft_request_mixnet(&result, &input.request, cli_environment(&cli, NULL));
+    bool fine = weft_request_mixnet(&result, &input.request,
+                                    cli_environment(&cli, cli_clock_watch(&cli)));
+    cli_clock_stop(&cli);
     if (fine && cli.json) {
         cli_say(&cli, "%s", weft_request_mixnet_json(&result, &cli.arena));
     } else if (fine) {

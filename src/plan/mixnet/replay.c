@@ -48,6 +48,7 @@ struct replay {
     struct weft_mixnet_replay *result;
     // Of one micro-batch, what stood when; NULL = not written down.
     struct weft_mixnet_wiring *log;
+    struct weft_mixnet_turn *turns;
     double moment;
     struct weft_arena *kept;
 };
@@ -178,6 +179,28 @@ static double decide(struct replay *self, const struct decision *decision,
     return wait_s;
 }
 
+// Writes an all-to-all down, with the computation before it.
+static void note_turn(struct replay *self, uint32_t kind, const double *bytes, double time_s,
+                      double wait_s)
+{
+    if (self->log == NULL) {
+        return;
+    }
+    size_t cells = (size_t)self->n * self->n;
+    double *kept = WEFT_NEW_RAW(self->kept, double, cells);
+    memcpy(kept, bytes, cells * sizeof *kept);
+    const double *computes = kind % 2 == 0 ? self->exchange->mixing_s : self->exchange->experts_s;
+    bool blocks = kind == 0 && self->options->first == WEFT_FIRST_BLOCK;
+    self->turns[self->result->turn_count++] = (struct weft_mixnet_turn){
+        .circuits = self->log[self->result->wiring_count - 1].circuits,
+        .bytes = kept,
+        .compute_s = computes[kind / 2],
+        .lead_s = blocks ? 0 : computes[kind / 2],
+        .time_s = time_s,
+        .wait_s = wait_s,
+    };
+}
+
 // One of a layer's four all-to-alls with what now stands. Out is the matrix, back its transpose;
 // gradients go the other way.
 static void play(struct replay *self, uint32_t kind, const double *bytes, double wait_s,
@@ -190,7 +213,9 @@ static void play(struct replay *self, uint32_t kind, const double *bytes, double
             self->transposed[(size_t)j * n + i] = bytes[(size_t)i * n + j];
         }
     }
-    double time_s = time_of(self, self->wiring, back ? self->transposed : bytes, scratch);
+    const double *sent = back ? self->transposed : bytes;
+    double time_s = time_of(self, self->wiring, sent, scratch);
+    note_turn(self, kind, sent, time_s, wait_s);
     self->result->exchange_s[kind] += wait_s + time_s;
     self->result->wait_s[kind] += wait_s;
     self->result->still_s += time_s / WEFT_MIXNET_EXCHANGES;
@@ -400,7 +425,9 @@ static void play_stage(struct replay *self, uint32_t stage, uint32_t known,
         // Each layer has four all-to-alls, before each of which circuits may change.
         size_t most = 1 + (size_t)WEFT_MIXNET_EXCHANGES * (layers[1] - layers[0]);
         self->log = WEFT_NEW(self->kept, struct weft_mixnet_wiring, most);
+        self->turns = WEFT_NEW(self->kept, struct weft_mixnet_turn, most);
         self->result->wirings = self->log;
+        self->result->turns = self->turns;
         self->moment = 0;
         write_down(self);
     }
@@ -472,7 +499,8 @@ bool weft_mixnet_replay(struct weft_mixnet_replay *replay,
     self.region = (struct weft_mixnet_region){exchange, &self.trace, options->fault, n,
                                               study->cluster->accelerators_per_server};
     WEFT_ASSERT(options->fault == WEFT_FAULT_NONE || !options->published);
-    weft_mixnet_set_ports(&self.split, &self.region, &scratch);
+    weft_mixnet_set_ports(&self.split, &self.region, environment->arena);
+    result.ports = self.split;
     weft_rng_init(&self.rng, environment->seed);
     size_t all = (size_t)self.trace.steps * self.trace.layers * cells;
     size_t shares = (size_t)self.trace.experts * self.trace.experts;

@@ -33,6 +33,21 @@ static void set_row(json_t *list, const struct weft_mixnet_row *row)
     json_array_append_new(list, object);
 }
 
+static void set_played(json_t *object, const struct weft_mixnet_result *result)
+{
+    const struct weft_mixnet_played *played = result->played;
+    json_t *row = json_object();
+    weft_set_text(row, "engine", result->engine == WEFT_ENGINE_PACKET ? "packet" : "flow");
+    weft_set_real(row, "engine_s", played->seconds);
+    weft_set_real(row, "formula_s", played->formula_s);
+    weft_set_real(row, "compute_s", played->compute_s);
+    weft_set_real(row, "difference_ratio", played->seconds / played->formula_s - 1);
+    weft_set_count(row, "changes", played->changes);
+    weft_set_count(row, "packets", played->packet_count);
+    weft_set_real(row, "divisor", played->divisor);
+    weft_set(object, "played", row);
+}
+
 const char *weft_request_mixnet_json(const struct weft_mixnet_result *result,
                                      struct weft_arena *arena)
 {
@@ -61,6 +76,9 @@ const char *weft_request_mixnet_json(const struct weft_mixnet_result *result,
                           result->faults[f].iteration_s);
         }
         json_object_set_new(object, "faults", faults);
+    }
+    if (result->played != NULL) {
+        set_played(object, result);
     }
     return weft_set_finish(object, arena);
 }
