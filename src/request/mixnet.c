@@ -237,7 +237,8 @@ static bool play(struct weft_mixnet_result *result, const struct asking *asking)
     const struct weft_mixnet_replay *replay = &row->weft.replay;
     result->engine = asking->request->engine;
     if (replay->turn_count == 0) {
-        weft_request_note(environment, "groups of experts lie inside one server: nothing is played");
+        weft_request_note(environment,
+                          "groups of experts lie inside one server: nothing is played");
         return true;
     }
     bool packets = result->engine == WEFT_ENGINE_PACKET;
@@ -249,9 +250,8 @@ static bool play(struct weft_mixnet_result *result, const struct asking *asking)
         .ports = replay->ports,
         .rate_Bps = row->rate_Bps,
         .delays = asking->request->delays,
-        .packets_max = environment->goes_on
-                           ? 0
-                           : PLAY_S * weft_request_packets_per_s(replay->node_count),
+        .packets_max =
+            environment->goes_on ? 0 : PLAY_S * weft_request_packets_per_s(replay->node_count),
     };
     const struct weft_sim_options sim = {
         .engine = result->engine,

@@ -356,8 +356,8 @@ int optics_mixnet(int argc, char **argv)
         input.request.delays.dark_ps =
             input.dark_given ? input.dark_ps : input.request.delays.dark_ps;
     }
-    bool fine = weft_request_mixnet(&result, &input.request,
-                                    cli_environment(&cli, cli_clock_watch(&cli)));
+    bool fine =
+        weft_request_mixnet(&result, &input.request, cli_environment(&cli, cli_clock_watch(&cli)));
     cli_clock_stop(&cli);
     if (fine && cli.json) {
         cli_say(&cli, "%s", weft_request_mixnet_json(&result, &cli.arena));

@@ -6,7 +6,7 @@
 // pair's bytes are divided over its circuits, the switch and two-hop relays as the formula divides
 // them; what comes together on one hop is one message, so that the hops of a relay go on side by
 // side, as a stream of chunks does. The task graph has, for each all-to-all, the computation before
-// it and two barriers, ready and done, around its messages; of these the controller hears.
+// it, its messages and a barrier behind them, of which the controller hears.
 //
 // Max-min rates, or senders that share ports by their congestion control, do not know that some
 // flows have to hurry, so that an all-to-all takes the formula's time or longer. What waits for a
@@ -22,16 +22,17 @@ struct player {
     uint32_t n;
     struct weft_network network;
     double divisor;
-    double bytes;          // of all messages
-    double *carried;       // [turn][n^2]: over circuits
-    double *switched;      // [turn][n^2]: over packets
+    double bytes;     // of all messages
+    double *carried;  // [turn][n^2]: over circuits
+    double *switched; // [turn][n^2]: over packets
     struct weft_taskgraph graph;
-    uint32_t *ready, *done; // per turn: tasks
+    uint32_t *done; // per turn: the barrier behind its messages
     // The controller.
-    uint32_t next;         // turn
-    uint32_t standing;     // turn whose circuits stand; WEFT_NONE: the first ones
-    uint32_t commanded;    // ... are commanded
-    uint64_t turns_ps;     // then the switch turns; WEFT_NEVER: it does not
+    uint32_t next;                    // turn
+    uint32_t standing;                // turn whose circuits stand; WEFT_NONE: the first ones
+    uint32_t commanded;               // ... are commanded
+    uint64_t turns_ps;                // then the switch turns; WEFT_NEVER: it does not
+    uint64_t dark_ps;                 // of links that the last command makes, from then on
     double *rate_Bps, *meanwhile_Bps; // per link
     uint32_t *next_link;
     double *packet_share;
@@ -152,27 +153,23 @@ static void add_turn(struct player *self, struct builder *builder, uint32_t turn
     uint32_t compute =
         add(builder, (struct weft_task){.kind = WEFT_TASK_FORWARD,
                                         .runtime_ps = weft_picoseconds(own->compute_s)});
-    uint32_t ready = add(builder, (struct weft_task){.kind = WEFT_TASK_BARRIER});
     uint32_t done = add(builder, (struct weft_task){.kind = WEFT_TASK_BARRIER});
     if (turn > 0) {
         edge(builder, self->done[turn - 1], compute);
     }
-    edge(builder, compute, ready);
-    edge(builder, ready, done);
+    edge(builder, compute, done);
     for (size_t at = 0; at < cells; at++) {
-        double bytes =
-            ceil((self->carried[turn * cells + at] + self->switched[turn * cells + at]) /
-                 self->divisor);
+        double bytes = ceil((self->carried[turn * cells + at] + self->switched[turn * cells + at]) /
+                            self->divisor);
         if (bytes > 0) {
             uint32_t message = add(builder, (struct weft_task){.kind = WEFT_TASK_TRANSFER,
                                                                .size_bytes = (uint64_t)bytes,
                                                                .from = (uint32_t)(at / self->n),
                                                                .to = (uint32_t)(at % self->n)});
-            edge(builder, ready, message);
+            edge(builder, compute, message);
             edge(builder, message, done);
         }
     }
-    self->ready[turn] = ready;
     self->done[turn] = done;
 }
 
@@ -180,12 +177,11 @@ static bool build_graph(struct player *self, struct weft_arena *arena, struct we
                         struct weft_error *error)
 {
     uint32_t turns = self->sequence->turn_count;
-    size_t most = (size_t)turns * (3 + (size_t)self->n * self->n);
+    size_t most = (size_t)turns * (2 + (size_t)self->n * self->n);
     static const uint32_t device_server[1] = {0};
     struct builder builder = {.tasks = WEFT_NEW(&scratch, struct weft_task, most),
                               .before = WEFT_NEW(&scratch, uint32_t, 2 * most),
                               .after = WEFT_NEW(&scratch, uint32_t, 2 * most)};
-    self->ready = WEFT_NEW(arena, uint32_t, turns);
     self->done = WEFT_NEW(arena, uint32_t, turns);
     for (uint32_t t = 0; t < turns; t++) {
         add_turn(self, &builder, t);
@@ -229,26 +225,29 @@ static void turn_switch(struct player *self)
     set_links(self, true);
 }
 
-// The next turn's pairs are divided as it has them, and its circuits are commanded, now or when it
-// is ready.
-static void prepare(struct player *self, uint64_t now_ps, bool is_ready)
+// The turn before has ended: the next one's pairs are divided as it has them, and its circuits are
+// commanded `lead_s` before it is ready.
+static void prepare(struct player *self, uint64_t now_ps)
 {
     const struct weft_mixnet_turn *own = &self->sequence->turns[self->next];
+    const struct weft_circuit_delays *delays = &self->sequence->delays;
     size_t cells = (size_t)self->n * self->n;
-    for (size_t at = 0; at < cells && !is_ready; at++) {
+    for (size_t at = 0; at < cells; at++) {
         double by_packets = self->switched[self->next * cells + at];
         double all = by_packets + self->carried[self->next * cells + at];
         self->packet_share[at] = all > 0 ? by_packets / all : 0;
     }
-    bool differs = memcmp(circuits_of(self, self->commanded), own->circuits,
-                          cells * sizeof *own->circuits) != 0;
-    if (differs && (is_ready || own->lead_s > 0)) {
-        turn_switch(self); // what was commanded before
-        self->commanded = self->next;
-        self->turns_ps = now_ps + self->sequence->delays.command_ps;
-        self->changes++;
-        set_links(self, false);
+    if (memcmp(circuits_of(self, self->commanded), own->circuits, cells * sizeof *own->circuits) ==
+        0) {
+        return;
     }
+    turn_switch(self); // what was commanded before
+    uint64_t waits_ps = weft_picoseconds(own->compute_s - own->lead_s);
+    self->commanded = self->next;
+    self->turns_ps = now_ps + waits_ps + delays->command_ps;
+    self->dark_ps = self->turns_ps - now_ps + delays->dark_ps + delays->retrain_ps;
+    self->changes++;
+    set_links(self, false);
 }
 
 static bool decide(void *state, struct weft_circuit_answer *answer,
@@ -258,22 +257,17 @@ static bool decide(void *state, struct weft_circuit_answer *answer,
     (void)scratch;
     (void)error;
     struct player *self = state;
-    const struct weft_circuit_delays *delays = &self->sequence->delays;
     // A link that is dark stays so for its time; one that is lit is not to be dark again.
     memcpy(self->meanwhile_Bps, self->rate_Bps,
            self->network.fabric.link_count * sizeof *self->rate_Bps);
     if (demand->now_ps == 0 && self->next == 0) {
-        prepare(self, 0, false);
+        prepare(self, 0);
     }
     for (uint32_t b = 0; b < demand->barrier_count; b++) {
         uint32_t turns = self->sequence->turn_count;
-        if (self->next < turns && demand->barriers[b] == self->ready[self->next]) {
-            prepare(self, demand->now_ps, true);
-        } else if (self->next < turns && demand->barriers[b] == self->done[self->next]) {
-            self->next++;
-            if (self->next < turns) {
-                prepare(self, demand->now_ps, false);
-            }
+        if (self->next < turns && demand->barriers[b] == self->done[self->next] &&
+            ++self->next < turns) {
+            prepare(self, demand->now_ps);
         }
     }
     if (self->turns_ps <= demand->now_ps) {
@@ -282,9 +276,9 @@ static bool decide(void *state, struct weft_circuit_answer *answer,
     *answer = (struct weft_circuit_answer){
         .rate_Bps = self->rate_Bps,
         .next_link = self->next_link,
-        .dark_ps = delays->command_ps + delays->dark_ps + delays->retrain_ps,
+        .dark_ps = self->dark_ps,
         .meanwhile_Bps = self->meanwhile_Bps,
-        .first_ps = delays->first_ps,
+        .first_ps = self->sequence->delays.first_ps,
         .packet_share = self->packet_share,
         .until_ps = self->turns_ps,
     };
@@ -354,10 +348,8 @@ bool weft_mixnet_play(struct weft_mixnet_played *played,
         return false;
     }
     lay_out(&player, &own);
-    const struct weft_environment inner = {.arena = &own,
-                                           .scratch = scratch,
-                                           .seed = environment->seed,
-                                           .error = error};
+    const struct weft_environment inner = {
+        .arena = &own, .scratch = scratch, .seed = environment->seed, .error = error};
     struct weft_sim_result result;
     if (!simulate(&result, &player, sim, &inner)) {
         return false;
