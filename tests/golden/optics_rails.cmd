@@ -13,6 +13,15 @@ try weft optics rails "$rails/h200.yaml" --dark-time 1s
 try weft optics rails "$rails/deepseek-v2.yaml" --dark-time 100ms --markdown
 try weft optics rails "$rails/job-a.yaml" --delays commodity
 try weft optics rails "$rails/job-a.yaml" --delays ideal --command-time 1ms --first-packet 10us
+weft optics rails "$rails/job-b.yaml" --dark-time 100ms --mode provision --engine flow | grep simul
+weft optics rails "$rails/job-a.yaml" --dark-time 25ms --mode demand --engine packet | grep simul
+weft optics rails "$rails/h200.yaml" --dark-time 50ms --engine flow | grep simul
+weft optics rails "$rails/deepseek-v2.yaml" --dark-time 10ms --mode demand --engine packet --json |
+    python3 -c '
+import json, sys
+t = json.load(sys.stdin)
+print({key: t[key] for key in t if key.startswith("engine")})'
+try weft optics rails "$rails/job-a.yaml" --engine fluid
 try weft optics rails-cost --servers 16
 try weft optics rails-cost --servers 4 --prices gb200 --csv
 try weft optics rails-cost --servers 4 --prices h100

@@ -136,9 +136,9 @@ static uint64_t agrees(const char *job, enum weft_rail_mode mode,
 static void the_flow_engine_agrees_with_the_replay(void **state)
 {
     (void)state;
-    static const char *const jobs[] = {"job-a",         "job-b",         "opus-smoke",
-                                       "perlmutter-16", "perlmutter-64", "h200",
-                                       "deepseek-v2",   "lab-8",         "lab-16"};
+    static const char *const jobs[] = {"job-a",         "job-b", "opus-smoke", "perlmutter-16",
+                                       "perlmutter-64", "h200",  "gb200",      "deepseek-v2",
+                                       "lab-8",         "lab-16"};
     for (size_t j = 0; j < sizeof jobs / sizeof jobs[0]; j++) {
         for (uint32_t mode = 0; mode < WEFT_RAIL_MODE_COUNT; mode++) {
             const struct weft_circuit_delays delays = {.dark_ps = 50 * MS};
