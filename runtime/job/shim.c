@@ -342,8 +342,8 @@ static bool wait_order(struct lab_shim *shim, uint32_t ahead, uint32_t t, uint64
         state->free_ns = now_ns;
         announce(shim, ahead, t, moved);
     }
-    bool silent = shim->socket < 0 ||
-                  now_ns - state->free_ns > (uint64_t)shim->part->order_ms * 1000000u;
+    bool silent =
+        shim->socket < 0 || now_ns - state->free_ns > (uint64_t)shim->part->order_ms * 1000000u;
     if (!silent) {
         return true;
     }

@@ -54,9 +54,9 @@ struct lab_work_report {
     struct lab_tcp_counts tcp; // since the connections were made
     // Elements whose sums were held against direct ones, bytes of transfers against those sent.
     uint64_t checked_count;
-    uint64_t sent_bytes;       // in this iteration
-    uint64_t received_bytes;   // likewise, all of messages that have ended
-    uint32_t silent_count;     // of a rail: orders of the controller that did not come
+    uint64_t sent_bytes;     // in this iteration
+    uint64_t received_bytes; // likewise, all of messages that have ended
+    uint32_t silent_count;   // of a rail: orders of the controller that did not come
 };
 
 // Shared memory for times of so many tasks; ends with the process. UNSUPPORTED.

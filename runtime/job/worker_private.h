@@ -122,7 +122,7 @@ struct lab_worker {
     uint64_t sent_bytes;
     uint64_t received_bytes;
     uint64_t checked_bytes; // of transfers
-    struct lab_shim *shim; // NULL = operations ask nobody
+    struct lab_shim *shim;  // NULL = operations ask nobody
     struct weft_error *error;
 };
 

@@ -23,9 +23,9 @@ static bool divide(struct bank *bank, bool makes, const struct weft_ocs_circuit 
         for (uint32_t c = 0; c < count; c++) {
             if (circuits[c].input / bank->ports == p) {
                 uint32_t output = circuits[c].output;
-                own[kept++] = (struct weft_ocs_circuit){
-                    circuits[c].input % bank->ports,
-                    output == WEFT_NONE ? WEFT_NONE : output % bank->ports};
+                own[kept++] = (struct weft_ocs_circuit){circuits[c].input % bank->ports,
+                                                        output == WEFT_NONE ? WEFT_NONE
+                                                                            : output % bank->ports};
             }
         }
         if (kept > 0 && !apply(bank->planes[p].device, own, kept, error)) {

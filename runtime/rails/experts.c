@@ -82,8 +82,9 @@ static void add_edge(struct builder *self, uint32_t before, uint32_t after)
 
 static uint32_t add_moment(struct builder *self, uint32_t server, uint64_t runtime_ps)
 {
-    return add_task(self, &(struct weft_task){
-                              .kind = WEFT_TASK_FORWARD, .device = server, .runtime_ps = runtime_ps});
+    return add_task(
+        self,
+        &(struct weft_task){.kind = WEFT_TASK_FORWARD, .device = server, .runtime_ps = runtime_ps});
 }
 
 static uint32_t stream_on(struct builder *self, uint32_t way, uint32_t from, uint32_t to)
@@ -95,16 +96,16 @@ static uint32_t stream_on(struct builder *self, uint32_t way, uint32_t from, uin
             .from = from,
             .to = to,
             .from_ip = weft_lab_server_address(from),
-            .to_ip = way < self->planes ? weft_lab_port_address(to, way)
-                                        : weft_lab_server_address(to),
+            .to_ip =
+                way < self->planes ? weft_lab_port_address(to, way) : weft_lab_server_address(to),
         };
     }
     return *index;
 }
 
 // Bytes of a pair over one way, after a task at the sender and before the receiver's end.
-static void add_part(struct builder *self, uint32_t e, const struct lab_stream *pair,
-                     uint32_t way, double bytes)
+static void add_part(struct builder *self, uint32_t e, const struct lab_stream *pair, uint32_t way,
+                     double bytes)
 {
     bool packets = way == self->planes;
     if (bytes < 1) {
@@ -117,8 +118,8 @@ static void add_part(struct builder *self, uint32_t e, const struct lab_stream *
                                                     .from = pair->from,
                                                     .to = pair->to,
                                                     .size_bytes = part->bytes});
-    uint32_t begin = packets ? self->compute[e * self->n + pair->from]
-                             : *gate_of(self, e, pair->from, way);
+    uint32_t begin =
+        packets ? self->compute[e * self->n + pair->from] : *gate_of(self, e, pair->from, way);
     add_edge(self, begin, part->task);
     add_edge(self, part->task, self->end[e * self->n + pair->to]);
 }
@@ -127,8 +128,8 @@ static void add_pair(struct builder *self, uint32_t e, uint32_t from, uint32_t t
 {
     const struct weft_expert_exchange *exchange = exchange_at(self, e);
     const struct lab_stream pair = {.from = from, .to = to};
-    double share = weft_expert_circuit_bytes(exchange, self->n, from, to,
-                                             self->experts->circuit_Bps);
+    double share =
+        weft_expert_circuit_bytes(exchange, self->n, from, to, self->experts->circuit_Bps);
     double left = exchange->bytes[(size_t)from * self->n + to];
     for (uint32_t p = 0; p < self->planes && share > 0; p++) {
         if (peer_of(self, e, p, from) == to) {
@@ -152,15 +153,19 @@ static void add_exchange(struct builder *self, uint32_t e)
         self->end[e * n + s] = add_moment(self, s, 0);
         add_edge(self, self->compute[e * n + s], self->end[e * n + s]);
     }
-    for (uint32_t s = 0; s < n * self->planes; s++) {
-        uint32_t gate = add_moment(self, s / self->planes, 0);
-        *gate_of(self, e, s / self->planes, s % self->planes) = gate;
-        add_edge(self, self->compute[e * n + s / self->planes], gate);
-        add_edge(self, gate, self->end[e * n + s / self->planes]);
+    for (uint32_t s = 0; s < n; s++) {
+        for (uint32_t p = 0; p < self->planes; p++) {
+            uint32_t gate = add_moment(self, s, 0);
+            *gate_of(self, e, s, p) = gate;
+            add_edge(self, self->compute[e * n + s], gate);
+            add_edge(self, gate, self->end[e * n + s]);
+        }
     }
-    for (uint32_t pair = 0; pair < n * n; pair++) {
-        if (pair / n != pair % n) {
-            add_pair(self, e, pair / n, pair % n);
+    for (uint32_t from = 0; from < n; from++) {
+        for (uint32_t to = 0; to < n; to++) {
+            if (from != to) {
+                add_pair(self, e, from, to);
+            }
         }
     }
 }
@@ -270,9 +275,8 @@ static uint32_t add_phase(struct lab_rail_schedule *schedule, const struct build
         return WEFT_NONE;
     }
     const struct weft_expert_exchange *exchange = exchange_at(self, e);
-    const char *name =
-        weft_arena_format(self->arena, "step %u layer %u %s", exchange->step + 1,
-                          exchange->layer + 1, exchange->back ? "back" : "out");
+    const char *name = weft_arena_format(self->arena, "step %u layer %u %s", exchange->step + 1,
+                                         exchange->layer + 1, exchange->back ? "back" : "out");
     schedule->phases[schedule->phase_count] = (struct lab_phase_plan){name, count, circuits};
     return schedule->phase_count++;
 }
@@ -422,7 +426,7 @@ bool lab_experts_prepare(struct lab_rail *rail, struct lab_experts *experts,
     rail->predicted.dark_share = dark_share(rail);
     uint32_t *marks = WEFT_NEW(environment->arena, uint32_t, builder.exchanges);
     for (uint32_t e = 0; e < builder.exchanges; e++) {
-        marks[e] = builder.end[e * builder.n];
+        marks[e] = builder.end[(size_t)e * builder.n];
     }
     rail->mark_count = builder.exchanges;
     rail->marks = marks;

@@ -43,8 +43,7 @@ static void place_transfer(struct replay *self, uint32_t task)
 {
     const struct lab_program *program = &self->rail->program;
     const struct lab_operation *send = &program->operations[program->task_operation[task]];
-    const struct lab_stream *stream =
-        &program->streams[program->chunks[send->chunk_first].stream];
+    const struct lab_stream *stream = &program->streams[program->chunks[send->chunk_first].stream];
     struct weft_task *moved = &self->tasks[task];
     moved->from = node_of(self, stream->from, stream->to_ip, stream->to);
     moved->to = node_of(self, stream->to, stream->to_ip, stream->to);

@@ -31,8 +31,8 @@ static uint32_t own_port(const struct weft_lab *lab)
     return lab->port_count;
 }
 
-static bool set_route(struct weft_netlink *netlink, uint32_t target, uint32_t port,
-                      uint32_t server, struct weft_error *error)
+static bool set_route(struct weft_netlink *netlink, uint32_t target, uint32_t port, uint32_t server,
+                      struct weft_error *error)
 {
     const struct weft_next_hop hop = {weft_lab_port_index(port), 0, 1};
     const struct weft_route route = {.target = target,
@@ -121,7 +121,8 @@ static bool add_cable(struct weft_netlink *bridge, const struct weft_lab *lab, u
     return fine;
 }
 
-// A cable to the controller alone, of no set rate: its messages may not wait behind the job's bytes.
+// A cable to the controller alone, of no set rate: its messages may not wait behind the job's
+// bytes.
 static bool add_line(struct weft_netlink *bridge, const struct weft_lab *lab, uint32_t server,
                      struct weft_error *error)
 {

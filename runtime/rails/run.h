@@ -59,7 +59,7 @@ bool lab_rail_prepare(struct lab_rail *rail, const struct lab_rail_options *opti
 struct lab_rail_result {
     uint32_t iteration_count;
     double *measured_s;
-    double *mark_s; // by iteration and mark, since the iteration began
+    double *mark_s;                      // by iteration and mark, since the iteration began
     double predicted_s, mean_s, quiet_s; // quiet: the median of iterations without a notice
     double difference_ratio;             // quiet over predicted, less 1
     double dark_share, predicted_dark_share;

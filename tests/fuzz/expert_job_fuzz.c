@@ -21,8 +21,8 @@ static void check_schedule(const struct weft_expert_job *job, struct fuzz_desk *
                                                 .change_ps = 1000000000,
                                                 .ahead = job->seed % 2 == 0};
     struct weft_expert_schedule schedule;
-    if (job->servers > SERVERS_MAX || job->layers * job->steps > LAYERS_MAX ||
-        job->experts > 64 || job->ranks > 64) {
+    if (job->servers > SERVERS_MAX || job->layers * job->steps > LAYERS_MAX || job->experts > 64 ||
+        job->ranks > 64) {
         return;
     }
     weft_expert_schedule(&schedule, job, &options, &desk->arena, desk->scratch);

@@ -6,9 +6,9 @@ Usage: experts.py WEFT JOB.yaml
 The goal is 5 % of the prediction; the tolerance here is wider, since other work may load the
 machine's two processors meanwhile.
 
-Mutations that made it fail: bytes that do not differ from message to message, sent over another
-stream; gates that the shim does not hold; a phase for each switch instead of one for all; a way
-that is not led back when a circuit stalls.
+Mutations that made it fail: other bytes than those that are looked for; gates that the shim does
+not hold; a phase that is announced when one of its ports is free; a way that is not led back when
+a circuit stalls.
 """
 
 import json

@@ -66,8 +66,8 @@ struct weft_expert_schedule {
 
 // Chooses circuits for every all-to-all by weft_circuit_split, keeping what stands, or taking those
 // for the mean demand, where that ends sooner with the wait of a change; the last all-to-all's
-// circuits stand before the first. `job` is as weft_expert_job_load leaves it: ranks and experts divide
-// among servers. O(all-to-alls * (search + planes^2 servers)).
+// circuits stand before the first. `job` is as weft_expert_job_load leaves it: ranks and experts
+// divide among servers. O(all-to-alls * (search + planes^2 servers)).
 void weft_expert_schedule(struct weft_expert_schedule *schedule, const struct weft_expert_job *job,
                           const struct weft_expert_options *options, struct weft_arena *arena,
                           struct weft_arena scratch);

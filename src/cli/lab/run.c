@@ -83,7 +83,8 @@ static const struct argp_option options[] = {
      "or when the phase before has ended (provision, the default)",
      0},
     {"ocs-fault", KEY_OCS_FAULT, "FAULT@T", 0,
-     "of a job on rails or of experts: from T after the first measured iteration's begin on the switch is "
+     "of a job on rails or of experts: from T after the first measured iteration's begin on the "
+     "switch is "
      "stuck[:PORT], stale[:PORT], slow[:TIME], mute[:N] or dark; phases that it fails go over the "
      "management network",
      0},
@@ -97,7 +98,8 @@ static const char doc[] =
     "along the planned rings and routes. Tells each phase's time as predicted by the flow and the "
     "packet engine and as measured. Raises a lab of its own and takes it away, unless that of "
     "--name stands with this plan. A job on rails (examples/rails) runs over one optical switch, "
-    "which is re-wired between its phases; a job of experts (examples/experts) over one or more and "
+    "which is re-wired between its phases; a job of experts (examples/experts) over one or more "
+    "and "
     "a packet network beside them. It needs root, or --rootless.\v"
     "Examples:\n"
     "  $ weft lab run plan.json --iterations 10\n"
@@ -390,7 +392,8 @@ int lab_run(int argc, char **argv)
         return cli_finish(&cli, experts ? lab_run_experts(&run) : lab_run_rails(&run));
     }
     if (fine && run.rails.given) {
-        fine = cli_usage(&cli, "--mode and --ocs-fault are for jobs on rails or of experts; %s is a plan",
+        fine = cli_usage(&cli,
+                         "--mode and --ocs-fault are for jobs on rails or of experts; %s is a plan",
                          run.plan_path) == 0;
     }
     fine = fine && (lab_run_all(&run) || lab_hint_rootless(&cli, run.rootless));

@@ -115,8 +115,8 @@ struct lab_rails_run {
     struct lab_rail_result result;
 };
 // What the options say, of a job that is `what` ("a job on rails").
-bool lab_rails_take(struct lab_rails_run *self, struct lab_run *run,
-                    const char *what) WEFT_MUST_USE;
+bool lab_rails_take(struct lab_rails_run *self, struct lab_run *run, const char *what)
+    WEFT_MUST_USE;
 // Raises a lab for the rail, which is ready, runs, and takes the lab away.
 bool lab_rails_play(struct lab_rails_run *self) WEFT_MUST_USE;
 void lab_rails_set_notices(json_t *object, const struct lab_rails_run *self);

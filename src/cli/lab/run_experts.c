@@ -70,8 +70,7 @@ static void summarize(struct experts_run *self, struct weft_arena *arena)
         }
         qsort(times, kept, sizeof *times, by_value);
         self->measured_s[e] = kept > 0 ? times[kept / 2] : 0;
-        self->predicted_s[e] =
-            self->experts.ends_s[e] - (e > 0 ? self->experts.ends_s[e - 1] : 0);
+        self->predicted_s[e] = self->experts.ends_s[e] - (e > 0 ? self->experts.ends_s[e - 1] : 0);
     }
 }
 
@@ -140,16 +139,16 @@ static void print_json(const struct experts_run *self)
 static void print_table(const struct experts_run *self)
 {
     static const struct weft_table_column columns[] = {
-        {"step", WEFT_ALIGN_RIGHT},      {"layer", WEFT_ALIGN_RIGHT},
-        {"way", WEFT_ALIGN_LEFT},        {"ports moved", WEFT_ALIGN_RIGHT},
-        {"wait", WEFT_ALIGN_RIGHT},      {"predicted", WEFT_ALIGN_RIGHT},
-        {"measured", WEFT_ALIGN_RIGHT},  {"difference", WEFT_ALIGN_RIGHT},
+        {"step", WEFT_ALIGN_RIGHT},     {"layer", WEFT_ALIGN_RIGHT},
+        {"way", WEFT_ALIGN_LEFT},       {"ports moved", WEFT_ALIGN_RIGHT},
+        {"wait", WEFT_ALIGN_RIGHT},     {"predicted", WEFT_ALIGN_RIGHT},
+        {"measured", WEFT_ALIGN_RIGHT}, {"difference", WEFT_ALIGN_RIGHT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
     const struct weft_expert_schedule *schedule = &self->experts.schedule;
     struct cli *cli = self->rails.run->cli;
-    struct weft_table_cell *cells = WEFT_NEW(&cli->arena, struct weft_table_cell,
-                                             (size_t)schedule->exchange_count * COLUMNS);
+    struct weft_table_cell *cells =
+        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)schedule->exchange_count * COLUMNS);
     for (uint32_t e = 0; e < schedule->exchange_count; e++) {
         const struct weft_expert_exchange *exchange = &schedule->exchanges[e];
         struct weft_table_cell *row = cells + (size_t)COLUMNS * e;

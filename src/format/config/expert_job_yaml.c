@@ -9,7 +9,7 @@
 
 #define SERVERS_MAX 32u
 #define CIRCUITS_MAX 8u
-#define EXCHANGES_MAX 512u
+#define LAYERS_MAX 256u // of all steps
 #define DEFAULT_SKEW 1.2
 #define DEFAULT_DRIFT 0.1
 
@@ -25,8 +25,8 @@ static bool check_multiple(uint32_t count, uint32_t servers, const char *key,
     if (count % servers == 0) {
         return true;
     }
-    weft_fail(source->error, WEFT_INPUT, "%u do not divide among %u servers; write a multiple of %u",
-              count, servers, servers);
+    weft_fail(source->error, WEFT_INPUT,
+              "%u do not divide among %u servers; write a multiple of %u", count, servers, servers);
     return fail(root, key, source);
 }
 
@@ -40,9 +40,10 @@ static bool check_law(struct weft_expert_job *job, const struct weft_yaml_node *
     job->steps = job->steps == 0 ? 1 : job->steps;
     job->skew = job->skew < 0 ? DEFAULT_SKEW : job->skew;
     job->drift = job->drift < 0 ? DEFAULT_DRIFT : job->drift;
-    if (job->layers * job->steps > EXCHANGES_MAX / 2) {
-        weft_fail(source->error, WEFT_INPUT, "%u steps of %u layers; at most %u layers in all steps",
-                  job->steps, job->layers, EXCHANGES_MAX / 2);
+    if (job->layers * job->steps > LAYERS_MAX) {
+        weft_fail(source->error, WEFT_INPUT,
+                  "%u steps of %u layers; at most %u layers in all steps", job->steps, job->layers,
+                  LAYERS_MAX);
         return fail(root, job->steps > 1 ? "steps" : "layers", source);
     }
     return check_multiple(job->experts, job->servers, "experts", root, source) &&
@@ -87,8 +88,7 @@ static bool check(struct weft_expert_job *job, const struct weft_yaml_node *root
         weft_fail(source->error, WEFT_INPUT, "a server sends next to nothing; write copies: 50MB");
         return fail(root, "copies", source);
     }
-    return job->trace_path != NULL ? check_trace(job, root, source)
-                                   : check_law(job, root, source);
+    return job->trace_path != NULL ? check_trace(job, root, source) : check_law(job, root, source);
 }
 
 bool weft_expert_job_read(struct weft_expert_job *job, const char *data, size_t length,
@@ -104,8 +104,8 @@ bool weft_expert_job_read(struct weft_expert_job *job, const char *data, size_t 
         {"circuits", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &read.circuits, 1, CIRCUITS_MAX},
         {"experts", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &read.experts, 1, WEFT_EXPERTS_MAX},
         {"ranks", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &read.ranks, 1, WEFT_EXPERTS_MAX},
-        {"layers", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &read.layers, 1, EXCHANGES_MAX / 2},
-        {"steps", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &read.steps, 1, EXCHANGES_MAX / 2},
+        {"layers", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &read.layers, 1, LAYERS_MAX},
+        {"steps", WEFT_YAML_U32, WEFT_YAML_OPTIONAL, &read.steps, 1, LAYERS_MAX},
         {"skew", WEFT_YAML_REAL, WEFT_YAML_OPTIONAL, &read.skew, 0, 10},
         {"drift", WEFT_YAML_REAL, WEFT_YAML_OPTIONAL, &read.drift, 0, 1},
         {"seed", WEFT_YAML_U64, WEFT_YAML_OPTIONAL, &read.seed, 0, 0},
@@ -147,9 +147,9 @@ static bool load_trace(struct weft_expert_job *job, const char *path, struct wef
                          "servers or the trace",
                          full, job->experts, job->ranks, job->servers);
     }
-    return job->layers * job->steps <= EXCHANGES_MAX / 2 ||
+    return job->layers * job->steps <= LAYERS_MAX ||
            weft_fail(error, WEFT_INPUT, "%s: %u steps of %u layers; at most %u layers in all steps",
-                     full, job->steps, job->layers, EXCHANGES_MAX / 2);
+                     full, job->steps, job->layers, LAYERS_MAX);
 }
 
 bool weft_expert_job_load(struct weft_expert_job *job, const char *path, struct weft_arena *arena,

@@ -90,8 +90,7 @@ static void fill(struct walk *walk, const struct weft_expert_trace *trace, struc
     for (uint32_t at = 0; at < walk->count; at += 2) {
         double *out = WEFT_NEW(arena, double, cells);
         double *back = WEFT_NEW(arena, double, cells);
-        const double *loads =
-            trace->loads + (size_t)at / 2 * trace->ranks * trace->experts;
+        const double *loads = trace->loads + (size_t)at / 2 * trace->ranks * trace->experts;
         weft_experts_demand(out, loads, trace, n, (double)job->copies_bytes * options->bytes_ratio);
         for (size_t c = 0; c < cells; c++) {
             out[c] = floor(out[c]);
@@ -160,8 +159,8 @@ static void finish(struct weft_expert_schedule *made, struct walk *walk, struct 
         made->changes += exchange->moved > 0;
         made->iteration_ps += exchange->compute_ps + exchange->wait_ps +
                               walk->options->overhead_ps + (uint64_t)(exchange->time_s * 1e12);
-        made->ideal_s += weft_circuit_ideal_time(exchange->bytes, walk->n, &split) /
-                         walk->options->rate_Bps;
+        made->ideal_s +=
+            weft_circuit_ideal_time(exchange->bytes, walk->n, &split) / walk->options->rate_Bps;
         made->fixed_s += split_s(walk, walk->mean, exchange->bytes);
     }
     made->exchange_count = walk->count;
