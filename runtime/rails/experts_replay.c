@@ -3,20 +3,26 @@
 //
 // The formula of the split has all servers begin an all-to-all together, and packets take turns by
 // who is in a hurry. In the lab servers begin by themselves, and TCP shares ports. So the job's
-// tasks are played with max-min rates: each port of a server is a node of its own on one switch,
-// which is what circuits are as long as a port has one at a time, and each change a task of the one
-// controller. What it waits for is what ranks announce.
+// tasks are played with max-min rates of flows: each port of a server is a node of its own on one
+// switch, which is what circuits are as long as a port has one at a time, and each change a task of
+// the one controller. What it waits for is what ranks announce.
 
 #include "experts.h"
 
 #include "weft/fabric.h"
 #include "weft/sim.h"
 
+// Packets of a connection's first window (RFC 6928), which grows with what it carries: connections
+// that carry more take a larger share of a port. Each begun window is a flow here.
+#define WINDOW_PACKETS 10u
+#define FLOWS_MAX 64u
+
 struct replay {
     const struct lab_rail *rail;
     const struct lab_experts *experts;
     uint32_t n, task_count;
     struct weft_task *tasks; // of the lab, then a change for each phase
+    uint32_t *begin;         // by transfer: what it waits for
     uint32_t *before, *after;
     size_t edge_count;
 };
@@ -25,6 +31,13 @@ static void add_edge(struct replay *self, uint32_t before, uint32_t after)
 {
     self->before[self->edge_count] = before;
     self->after[self->edge_count++] = after;
+}
+
+static uint32_t flows_of(const struct replay *self, uint64_t bytes)
+{
+    uint64_t window_bytes = (uint64_t)WINDOW_PACKETS * self->rail->options->mtu_bytes;
+    uint64_t flows = (bytes + window_bytes - 1) / window_bytes;
+    return flows < FLOWS_MAX ? (uint32_t)flows : FLOWS_MAX;
 }
 
 // Which of the nodes a connection leads to: those of its port.
@@ -38,18 +51,29 @@ static uint32_t node_of(const struct replay *self, uint32_t server, uint32_t to_
     return p == planes ? server : (p + 1) * self->n + server;
 }
 
-// A transfer between the nodes of its ports. Packets share theirs with acknowledgments.
+// A transfer between the nodes of its ports. Packets share theirs with acknowledgments, and go as
+// several flows.
 static void place_transfer(struct replay *self, uint32_t task)
 {
     const struct lab_program *program = &self->rail->program;
     const struct lab_operation *send = &program->operations[program->task_operation[task]];
-    const struct lab_stream *stream = &program->streams[program->chunks[send->chunk_first].stream];
+    const struct lab_chunk *chunk = &program->chunks[send->chunk_first];
+    const struct lab_stream *stream = &program->streams[chunk->stream];
     struct weft_task *moved = &self->tasks[task];
     moved->from = node_of(self, stream->from, stream->to_ip, stream->to);
     moved->to = node_of(self, stream->to, stream->to_ip, stream->to);
-    if (moved->from < self->n) {
-        double bytes = (double)moved->size_bytes / self->experts->packet_ports;
-        moved->size_bytes = (uint64_t)(bytes + 0.5);
+    if (moved->from >= self->n) {
+        return;
+    }
+    uint32_t flows = flows_of(self, chunk->bytes);
+    double bytes = (double)chunk->bytes / self->experts->packet_ports / flows;
+    uint32_t after = self->rail->graph.next[self->rail->graph.next_first[task]];
+    moved->size_bytes = (uint64_t)(bytes + 0.5);
+    for (uint32_t f = 1; f < flows; f++) {
+        uint32_t flow = self->task_count++;
+        self->tasks[flow] = *moved;
+        add_edge(self, self->begin[task], flow);
+        add_edge(self, flow, after);
     }
 }
 
@@ -79,38 +103,56 @@ static void add_changes(struct replay *self)
     }
 }
 
+// Tasks of the lab with their edges, then changes; flows of packets follow.
+static void copy(struct replay *self)
+{
+    const struct weft_taskgraph *lab = &self->rail->graph;
+    uint64_t dark_ps = self->rail->options->dark_ps;
+    for (uint32_t t = 0; t < lab->task_count; t++) {
+        self->tasks[t] = weft_taskgraph_task(lab, t);
+        for (uint32_t i = 0; i < self->tasks[t].next_count; i++) {
+            self->begin[self->tasks[t].next[i]] = t;
+            add_edge(self, t, self->tasks[t].next[i]);
+        }
+        self->tasks[t].next_count = 0;
+        if (self->tasks[t].runtime_ps > 0) {
+            self->tasks[t].runtime_ps += LAB_EXPERTS_OVERHEAD_PS;
+        }
+    }
+    for (uint32_t p = 0; p < self->rail->schedule.phase_count; p++) {
+        self->tasks[lab->task_count + p] =
+            (struct weft_task){.kind = WEFT_TASK_FORWARD,
+                               .device = self->n,
+                               .runtime_ps = dark_ps + dark_ps / LAB_RAIL_GATHER_PART};
+    }
+    self->task_count = lab->task_count + self->rail->schedule.phase_count;
+}
+
 static bool build(struct weft_taskgraph *graph, struct replay *self,
                   const struct weft_environment *environment)
 {
     const struct weft_taskgraph *lab = &self->rail->graph;
     struct weft_arena *arena = environment->arena;
     uint32_t planes = self->experts->job->circuits;
-    uint32_t phases = self->rail->schedule.phase_count;
-    uint64_t dark_ps = self->rail->options->dark_ps;
-    size_t edges = lab->next_first[lab->task_count] +
-                   2 * (size_t)self->experts->schedule.exchange_count * self->n * planes;
-    uint32_t *servers = WEFT_NEW(arena, uint32_t, (size_t)self->n + 1);
-    self->task_count = lab->task_count + phases;
-    self->tasks = WEFT_NEW(arena, struct weft_task, self->task_count);
-    self->before = WEFT_NEW(arena, uint32_t, edges);
-    self->after = WEFT_NEW(arena, uint32_t, edges);
-    for (uint32_t t = 0; t < lab->task_count; t++) {
-        self->tasks[t] = weft_taskgraph_task(lab, t);
-        for (uint32_t i = 0; i < self->tasks[t].next_count; i++) {
-            add_edge(self, t, self->tasks[t].next[i]);
-        }
-        self->tasks[t].next_count = 0;
-        if (self->tasks[t].kind == WEFT_TASK_TRANSFER) {
-            place_transfer(self, t);
-        } else if (self->tasks[t].runtime_ps > 0) {
-            self->tasks[t].runtime_ps += LAB_EXPERTS_OVERHEAD_PS;
+    size_t most = lab->task_count + self->rail->schedule.phase_count;
+    for (uint32_t i = 0; i < self->rail->program.operation_count; i++) {
+        const struct lab_operation *send = &self->rail->program.operations[i];
+        if (send->kind == LAB_OPERATION_SEND) {
+            most += flows_of(self, self->rail->program.chunks[send->chunk_first].bytes);
         }
     }
-    for (uint32_t p = 0; p < phases; p++) {
-        self->tasks[lab->task_count + p] =
-            (struct weft_task){.kind = WEFT_TASK_FORWARD,
-                               .device = self->n,
-                               .runtime_ps = dark_ps + dark_ps / LAB_RAIL_GATHER_PART};
+    size_t edges = lab->next_first[lab->task_count] + 2 * most +
+                   2 * (size_t)self->experts->schedule.exchange_count * self->n * planes;
+    uint32_t *servers = WEFT_NEW(arena, uint32_t, (size_t)self->n + 1);
+    self->tasks = WEFT_NEW(arena, struct weft_task, most);
+    self->begin = WEFT_NEW(arena, uint32_t, lab->task_count);
+    self->before = WEFT_NEW(arena, uint32_t, edges);
+    self->after = WEFT_NEW(arena, uint32_t, edges);
+    copy(self);
+    for (uint32_t t = 0; t < lab->task_count; t++) {
+        if (lab->kind[t] == WEFT_TASK_TRANSFER) {
+            place_transfer(self, t);
+        }
     }
     add_changes(self);
     weft_task_connect(self->tasks, self->task_count, self->before, self->after, self->edge_count,
