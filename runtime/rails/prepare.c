@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a described job ready for a lab: scaled, predicted, compiled for ranks and controller.
+// Makes a described job or a plan's rail ready for a lab: scaled, predicted, compiled for ranks and
+// controller.
 
 #include "run.h"
 #include "runtime/experiment/experiment.h"
@@ -12,6 +13,7 @@
 // What IPv4 and TCP with time stamps add to a packet, and Ethernet to a frame.
 #define HEADER_BYTES 52.0
 #define FRAME_BYTES 14.0
+#define LAB_RAIL_SERVERS_MAX 64u
 // Of one hop through a server's port and the switch, in round numbers of a lab on two cores.
 static const uint64_t hop_ps = 50000000;
 
@@ -52,13 +54,23 @@ static void part_signals(struct lab_program *program, uint32_t server_count,
     program->signals = signals;
 }
 
-static bool check(const struct weft_rail_job *job, struct weft_error *error)
+// What runs: a described job's graph or that of a plan's rail.
+struct source {
+    struct weft_taskgraph graph;
+    double rate_Bps;
+    uint32_t switch_ports; // 0 = enough
+    uint64_t latency_ps;
+};
+
+static bool check_servers(uint32_t servers, const char *remedy, struct weft_error *error)
 {
-    uint32_t servers = job->dp * job->pp;
-    if (servers > 64) {
-        return weft_fail(error, WEFT_UNSUPPORTED, "dp: %u servers; a rail in the lab has 2 to 64",
-                         servers);
-    }
+    return (servers >= 2 && servers <= LAB_RAIL_SERVERS_MAX) ||
+           weft_fail(error, WEFT_UNSUPPORTED, "%u servers; a rail in the lab has 2 to %u; %s",
+                     servers, LAB_RAIL_SERVERS_MAX, remedy);
+}
+
+static bool check_job(const struct weft_rail_job *job, struct weft_error *error)
+{
     if (job->ep > 1) {
         return weft_fail(error, WEFT_UNSUPPORTED,
                          "ep: %u; the lab's rails carry data and pipeline parallelism; write ep: 1",
@@ -69,27 +81,94 @@ static bool check(const struct weft_rail_job *job, struct weft_error *error)
                          "ports: %u; a server of the lab has one port on its rail; write ports: 1",
                          job->ports);
     }
+    return check_servers(job->dp * job->pp, "write a smaller dp", error) ||
+           weft_wrap(error, "dp, pp");
+}
+
+static bool find_source(struct source *source, const struct lab_rail_options *options,
+                        const struct weft_environment *environment)
+{
+    const struct weft_rail_job *job = options->job;
+    const struct weft_rail_alone *alone = options->alone;
+    if (alone != NULL) {
+        *source = (struct source){
+            .graph = alone->graph, .rate_Bps = alone->rate_Bps, .latency_ps = alone->latency_ps};
+        return check_servers(alone->graph.server_count,
+                             "plan it for fewer servers (--servers 16), with a smaller dp",
+                             environment->error);
+    }
+    *source = (struct source){.rate_Bps = job->rate_Bps,
+                              .switch_ports = job->switch_ports,
+                              .latency_ps = job->latency_ps};
+    return check_job(job, environment->error) &&
+           weft_rail_job_taskgraph(&source->graph, job, environment->arena, environment->scratch,
+                                   environment->error);
+}
+
+// Whether an operation's ports are those of a step, too.
+static bool share_ports(const struct weft_rail_result *rails, const struct weft_rail_step *a,
+                        const struct weft_rail_step *b)
+{
+    for (uint32_t i = 0; i < a->circuit_count; i++) {
+        for (uint32_t k = 0; k < b->circuit_count; k++) {
+            const struct weft_rail_circuit *x = &rails->circuits[a->circuit_first + i];
+            const struct weft_rail_circuit *y = &rails->circuits[b->circuit_first + k];
+            if (x->from == y->from || x->to == y->to) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Servers of the lab relay nothing, and a rank's turn at its port is one operation: all-to-alls,
+// and what the mode BEST forwards over another phase's circuits, are refused by their boundary's
+// name.
+static bool check_steps(const struct weft_rail_result *rails, const struct weft_taskgraph *graph,
+                        struct weft_error *error)
+{
+    for (uint32_t s = 0; s < rails->step_count; s++) {
+        const struct weft_rail_step *step = &rails->steps[s];
+        bool exchange = graph->kind[step->task] == WEFT_TASK_BARRIER;
+        if (!exchange && step->decision != WEFT_RAIL_FORWARD) {
+            continue;
+        }
+        uint32_t before = s + rails->step_count - 1; // of the iteration before, too
+        while (before > s && !share_ports(rails, step, &rails->steps[before % rails->step_count])) {
+            before--;
+        }
+        return weft_fail(
+            error, WEFT_UNSUPPORTED,
+            "boundary %s to %s at server %u: %s, which the lab's rail does not carry; %s",
+            rails->steps[before % rails->step_count].phase, step->phase,
+            rails->circuits[step->circuit_first].from,
+            exchange ? "an exchange of several servers at once"
+                     : "forwarded over circuits of another phase",
+            exchange ? "plan with ep and cp inside servers (--strategy)"
+                     : "write --mode provision");
+    }
     return true;
 }
 
-static bool predict(struct lab_rail *rail, const struct weft_taskgraph *graph,
+static bool predict(struct lab_rail *rail, const struct source *source,
                     const struct weft_environment *environment)
 {
     const struct lab_rail_options *options = rail->options;
-    const struct weft_rail_job *job = options->job;
+    const struct weft_taskgraph *graph = &source->graph;
     struct weft_rail_options planned = {
         .mode = options->mode,
-        .rate_Bps = job->rate_Bps,
+        .rate_Bps = source->rate_Bps,
         .ports = 1,
-        .switch_ports = job->switch_ports,
-        .latency_ps = job->latency_ps,
+        .switch_ports = source->switch_ports,
+        .latency_ps = source->latency_ps,
         .places = 1,
     };
     struct weft_rail_result still;
     if (!weft_rail_run(&still, graph, &planned, environment)) {
         return false;
     }
-    rail->rate_ratio = job->rate_Bps / options->rate_Bps;
+    rail->unscaled_ps = still.iteration_ps;
+    rail->rate_ratio = source->rate_Bps / options->rate_Bps;
     rail->bytes_ratio = 1;
     if (options->target_s > 0) {
         double stretched_s = weft_seconds(still.iteration_ps) * rail->rate_ratio;
@@ -101,7 +180,8 @@ static bool predict(struct lab_rail *rail, const struct weft_taskgraph *graph,
                        (options->mtu_bytes + FRAME_BYTES);
     planned.delays.dark_ps = options->dark_ps;
     planned.latency_ps = hop_ps;
-    return weft_rail_run(&rail->predicted, &rail->graph, &planned, environment);
+    return weft_rail_run(&rail->predicted, &rail->graph, &planned, environment) &&
+           check_steps(&rail->predicted, &rail->graph, environment->error);
 }
 
 static bool compile(struct lab_rail *rail, const struct weft_environment *environment)
@@ -133,12 +213,10 @@ static bool compile(struct lab_rail *rail, const struct weft_environment *enviro
 bool lab_rail_prepare(struct lab_rail *rail, const struct lab_rail_options *options,
                       const struct weft_environment *environment)
 {
-    struct weft_taskgraph graph;
+    struct source source;
     *rail = (struct lab_rail){.options = options};
-    if (!check(options->job, environment->error) ||
-        !weft_rail_job_taskgraph(&graph, options->job, environment->arena, environment->scratch,
-                                 environment->error) ||
-        !predict(rail, &graph, environment) || !compile(rail, environment)) {
+    if (!find_source(&source, options, environment) || !predict(rail, &source, environment) ||
+        !compile(rail, environment)) {
         return false;
     }
     uint32_t n = rail->graph.server_count;
@@ -148,6 +226,6 @@ bool lab_rail_prepare(struct lab_rail *rail, const struct lab_rail_options *opti
         planes[r] = to == WEFT_NONE ? r : to;
     }
     rail->wiring = (struct weft_lab_wiring){
-        .server_count = n, .port_count = 1, .planes = planes, .rate_Bps = options->job->rate_Bps};
+        .server_count = n, .port_count = 1, .planes = planes, .rate_Bps = source.rate_Bps};
     return true;
 }

@@ -23,7 +23,8 @@
 
 struct lab_rail_options {
     const struct weft_rail_job *job;
-    enum weft_rail_mode mode; // DEMAND or PROVISION
+    const struct weft_rail_alone *alone; // a plan's rail instead of a job; NULL = the job
+    enum weft_rail_mode mode;
     uint64_t dark_ps;
     double rate_Bps; // of a port in the lab
     uint32_t mtu_bytes;
@@ -42,6 +43,7 @@ struct lab_rail_options {
 struct lab_rail {
     const struct lab_rail_options *options;
     double rate_ratio, bytes_ratio, time_ratio;
+    uint64_t unscaled_ps;        // an iteration at the job's own rate, without dark time
     struct weft_taskgraph graph; // scaled
     struct weft_rail_result predicted;
     struct lab_program program;
@@ -52,7 +54,9 @@ struct lab_rail {
     uint32_t mark_count;
     const uint32_t *marks;
 };
-// Fails with UNSUPPORTED for several ports, experts, and fewer than 2 or too many servers.
+// A plan's rail runs over one port a server, of the rate of all of its ports. Fails with
+// UNSUPPORTED for jobs of several ports, all-to-alls, operations that hosts relay (of the mode
+// BEST, by name), and fewer than 2 or too many servers.
 bool lab_rail_prepare(struct lab_rail *rail, const struct lab_rail_options *options,
                       const struct weft_environment *environment) WEFT_MUST_USE;
 

@@ -68,7 +68,30 @@ try weft lab up --hosts 4 --ecn 100000
 try weft lab run "$EXAMPLES/rails/lab-8.yaml" --ocs-fault melted@1s
 try weft lab run "$EXAMPLES/rails/lab-8.yaml" --ocs-fault stuck:x@1s
 try weft lab run "$EXAMPLES/rails/lab-8.yaml" --ocs-fault dark@2h
-try weft lab run "$EXAMPLES/rails/lab-8.yaml" --mode best
+try weft lab run "$EXAMPLES/rails/lab-8.yaml" --mode worst
+sed 's/^pp: 2/pp: 4/; s/^dp: 4/dp: 2/; s/all-forward/1f1b/; s/^microbatches: 2/microbatches: 8/' \
+    "$EXAMPLES/rails/lab-8.yaml" >stages.yaml
+try weft lab run stages.yaml --mode best --dark-time 1s
+# Plans of fabrics that are not searched.
+made() {
+    echo "{\"schema\": \"weft.buy/1\", \"model\": \"m\", \"fabric\": \"$1\", \"iteration_s\": 1$2}"
+}
+made mixnet >mixnet.json
+made sip-ring >sip.json
+made leaf-spine >leaf.json
+made photonic-rails >old.json
+made photonic-rails ', "rail": {"alike": 1, "ports": 1, "rate_Bps": 1e9, "latency_ps": 1,
+    "graph": {}}' >half-rail.json
+for plan in mixnet sip leaf old half-rail; do
+    try weft lab run $plan.json
+done
+weft plan gpt3-350m "$EXAMPLES/clusters/128x8-100g.yaml" --batch 512 --fabric photonic-rails \
+    --strategy tp=4,pp=1,micro=4 --json -o large.json
+try weft lab run large.json
+weft plan llama3-8b "$EXAMPLES/clusters/16x8-200g.yaml" --batch 64 --fabric photonic-rails \
+    --strategy tp=2,pp=2,micro=4,order=tpcd --host-rate 0 --json -o inside.json
+try weft lab run inside.json --fail link@2
+try weft lab run inside.json
 try weft lab run "$EXAMPLES/rails/lab-8.yaml" --fail link@2
 try weft lab run "$EXAMPLES/rails/h200.yaml"
 try weft lab run plan.json --mode demand

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A job on rails: weft lab run JOB.yaml, on demand and ahead, and with each fault of the switch.
-Usage: rails.py WEFT JOB.yaml
+Usage: rails.py WEFT JOB.yaml CLUSTER.yaml
 
 Mutations that made it fail are named where they are caught; a ring that sends another chunk ends
 in an assertion. The goal is 5 % of the prediction; the
@@ -87,6 +87,29 @@ class Test:
         if found["notices"] and max(found["iteration_s"]) > 3 * found["predicted_s"]:
             self.say(f"{fault}: an iteration of {max(found['iteration_s'])} s")
 
+    # Mutation: collectives of the rail keep the bytes of all rails; the plan's iteration is missed.
+    def check_plan(self, cluster):
+        with tempfile.TemporaryDirectory() as folder:
+            planned = os.path.join(folder, "plan.json")
+            made = run(self.weft, "plan", "gpt3-1.3b", cluster, "--servers", "8", "--batch", "32",
+                       "--host-rate", "0", "--fabric", "photonic-rails", "--dark-time", "5ms",
+                       "--strategy", "tp=2,pp=2,micro=4", "--json", "-o", planned)
+            if made.returncode != 0:
+                self.say(f"plan: {made.stderr.strip()}")
+                return
+            done = self.lab("--iterations", "2", "--dark-time", "5ms", "--mode", "best",
+                            job=planned)
+        if done.returncode != 0:
+            self.say(f"plan: exit {done.returncode}: {done.stderr.strip()}")
+            return
+        found = json.loads(done.stdout)
+        if found["rails"] != 2 or abs(found["unscaled_s"] / found["planned_s"] - 1) > 0.2:
+            self.say(f"plan: {found['unscaled_s']} s, planned {found['planned_s']} s")
+        if abs(found["difference_ratio"]) > TOLERANCE or found["checked_elements"] == 0:
+            self.say(f"plan: {found['measured_s']} s, not {found['predicted_s']} s")
+        if found["over_management"] != 0 or found["over_circuits"] == 0:
+            self.say(f"plan: {found['over_management']} phases beside the rail")
+
     def check_refusals(self):
         with open(self.job, encoding="utf-8") as file:
             text = file.read()
@@ -104,7 +127,7 @@ class Test:
             done = self.lab("--iterations", "1", job=planned)
             if made.returncode != 0 or done.returncode != 0:
                 self.say(f"what weft optics rails wrote: {made.stderr} {done.stderr}")
-        for words, says in ((("--ocs-fault", "melted@1s"), "melted"), (("--mode", "best"), "mode"),
+        for words, says in ((("--ocs-fault", "melted@1s"), "melted"), (("--mode", "worst"), "mode"),
                             (("--fail", "link@2"), "fail")):
             done = self.lab(*words)
             if done.returncode not in (2, 3) or says not in done.stderr:
@@ -125,6 +148,7 @@ def main():
     test.check_fault("slow:300ms@0.3s", {"late"})
     test.check_fault("mute@0.3s", {"late"})
     test.check_fault("dark@0.3s", {"stalled", "failed"})
+    test.check_plan(sys.argv[3])
     test.check_refusals()
     if left():
         test.say(f"left {left()}")

@@ -123,6 +123,82 @@ static void the_planner_finds_its_own(void **state)
     assert_true(given.change_count > 0 && given.dark_share > 0);
 }
 
+// Bytes of all transfers, and of all collectives.
+static void count_bytes(double bytes[2], const struct weft_taskgraph *graph)
+{
+    bytes[0] = bytes[1] = 0;
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        bytes[weft_task_is_collective(graph, t)] += (double)graph->size_bytes[t];
+    }
+}
+
+// One rail by itself takes as long as all of them, and has its share of their bytes. Mutations that
+// made it fail: collectives keep all of their bytes; tasks of the second place instead of none.
+static void one_rail_stands_for_all(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *strategy;
+        uint32_t rails;
+    } cases[] = {{"tp=8,pp=4,micro=1,zero=1", 1},
+                 {"tp=4,pp=4,micro=1,zero=1", 2},
+                 {"tp=2,pp=2,micro=1,zero=3", 4},
+                 {"tp=4,pp=1,micro=2,zero=1", 2}};
+    struct ground ground;
+    prepare(&ground, "llama3-8b", 16, 128);
+    for (uint32_t c = 0; c < 4; c++) {
+        struct weft_moving_plan found;
+        struct weft_taskgraph whole;
+        struct weft_rail_result run;
+        double bytes[2][2];
+        const struct weft_environment environment = {
+            .arena = &arena, .scratch = scratch, .threads = 1, .error = &error};
+        assert_true(plan(&found, &ground, cases[c].strategy, 25000000000));
+        const struct weft_rail_alone *alone = found.alone;
+        assert_null(alone->why_not);
+        assert_int_equal(alone->rail_count, cases[c].rails);
+        const struct weft_rail_options options = {
+            .mode = WEFT_RAIL_BEST,
+            .delays = {.dark_ps = 25000000000},
+            .rate_Bps = alone->rate_Bps,
+            .ports = alone->port_count,
+            .latency_ps = alone->latency_ps,
+            .places = 1,
+        };
+        assert_true(weft_rail_run(&run, &alone->graph, &options, &environment));
+        assert_true(fabs(weft_seconds(run.iteration_ps) / found.iteration_s - 1) < 1e-6);
+        assert_true(weft_strategy_taskgraph(&whole, &found.strategy, &ground.study, &arena, scratch,
+                                            &error));
+        count_bytes(bytes[0], &whole);
+        count_bytes(bytes[1], &alone->graph);
+        for (uint32_t k = 0; k < 2; k++) {
+            double share = bytes[0][k] / cases[c].rails;
+            assert_true(fabs(bytes[1][k] - share) <= 1e-6 * share);
+        }
+    }
+}
+
+// A switch joins ports of fewer servers than each has ports.
+static void few_servers_have_plans(void **state)
+{
+    (void)state;
+    struct ground ground;
+    struct weft_moving_plan found;
+    prepare(&ground, "llama3-8b", 4, 32);
+    assert_true(plan(&found, &ground, "tp=8,pp=2,micro=1,zero=1", 1000000000));
+    check_plan(&found, &ground);
+}
+
+static void stages_inside_servers_have_no_rail_alone(void **state)
+{
+    (void)state;
+    struct ground ground;
+    struct weft_moving_plan found;
+    prepare(&ground, "llama3-8b", 16, 128);
+    assert_true(plan(&found, &ground, "tp=4,pp=2,micro=1,zero=1,order=tpcd", 0));
+    assert_non_null(strstr(found.alone->why_not, "wait for each other"));
+}
+
 static void what_leaves_its_rails_is_refused(void **state)
 {
     (void)state;
@@ -148,6 +224,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(given_strategies_are_replayed),
         cmocka_unit_test(the_planner_finds_its_own),
+        cmocka_unit_test(one_rail_stands_for_all),
+        cmocka_unit_test(few_servers_have_plans),
+        cmocka_unit_test(stages_inside_servers_have_no_rail_alone),
         cmocka_unit_test(what_leaves_its_rails_is_refused),
     };
     return cmocka_run_group_tests_name("rails_plan", tests, NULL, NULL);

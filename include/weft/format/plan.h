@@ -7,6 +7,7 @@
 #include "weft/base.h"
 #include "weft/plan.h"
 #include "weft/strategy.h"
+#include "weft/workload.h"
 
 WEFT_API_BEGIN
 
@@ -20,6 +21,9 @@ bool weft_plan_read(struct weft_plan *plan, const char *data, size_t length,
     WEFT_MUST_USE;
 bool weft_plan_load(struct weft_plan *plan, const char *path, struct weft_arena *arena,
                     struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// The value of "graph" in a plan file, alone.
+const char *weft_taskgraph_write(const struct weft_taskgraph *graph, struct weft_arena *arena);
 
 // The value of "strategy" in a plan file, alone; names of operators for the operators space.
 const char *weft_strategy_write(const struct weft_strategy *strategy, const char *const *names,

@@ -31,6 +31,7 @@ struct weft_moving_options {
     double seconds;                    // effort of its search; 0 = 10
 };
 
+struct weft_rail_alone;
 struct weft_moving_plan {
     enum weft_moving_fabric fabric;
     struct weft_strategy strategy;
@@ -44,6 +45,7 @@ struct weft_moving_plan {
     struct weft_cost cost;                 // by the cluster's book of prices
     const char *price_note;                // what of it has no price; NULL = all has
     struct weft_circuit_schedule schedule; // of one switch's domain over an iteration
+    const struct weft_rail_alone *alone;   // of photonic rails one (weft/plan/rails.h); else NULL
 };
 
 WEFT_API_END

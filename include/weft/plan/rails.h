@@ -122,7 +122,8 @@ struct weft_rail_span {
 // One operation as its ports see it, and a circuit that it asks for.
 struct weft_rail_step {
     uint32_t task;
-    const char *phase; // "dp", "pp", "ep"
+    const char *phase; // "dp", "pp", "ep", "cp"
+    enum weft_rail_decision decision;
     uint32_t circuit_first, circuit_count;
     uint64_t start_ps, end_ps; // in the steady state
 };
@@ -223,6 +224,22 @@ void weft_rail_count(struct weft_rail_bills *bills, uint32_t servers,
                      const struct weft_rail_prices *prices);
 
 // ---- a model on rails ----
+
+// One of the rails of a plan, as the lab runs it; all of them are alike.
+struct weft_rail_alone {
+    const char *why_not; // it is not here; NULL = it is
+    struct weft_taskgraph graph;
+    uint32_t rail_count; // places of a server
+    uint32_t port_count; // of a server on this rail
+    double rate_Bps;     // of these together
+    uint64_t latency_ps;
+};
+// The tasks of the first of a server's places, with its share of the bytes of collectives: played
+// alone they take as long as all rails together, where these are alike. Fails with UNSUPPORTED
+// where devices of several places wait for each other. O(tasks + edges).
+bool weft_rail_alone(struct weft_taskgraph *alone, const struct weft_taskgraph *graph,
+                     uint32_t places, struct weft_arena *arena, struct weft_arena scratch,
+                     struct weft_error *error) WEFT_MUST_USE;
 
 // Plans one iteration of a model on photonic rails: of the hybrid strategies whose tensor groups
 // stay inside servers and whose exchanges keep to their rails the one that replays quickest, each

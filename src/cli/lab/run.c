@@ -80,13 +80,13 @@ static const struct argp_option options[] = {
     {"dark-time", KEY_DARK, "T", 0, "the same, as weft optics rails has it", 0},
     {"mode", KEY_MODE, "MODE", 0,
      "of a job on rails or of experts: circuits are asked for when an operation is ready (demand), "
-     "or when the phase before has ended (provision, the default)",
+     "or when the phase before has ended (provision, the default; best, of rails: in the order that "
+     "replays quickest)",
      0},
     {"ocs-fault", KEY_OCS_FAULT, "FAULT@T", 0,
      "of a job on rails or of experts: from T after the first measured iteration's begin on the "
-     "switch is "
-     "stuck[:PORT], stale[:PORT], slow[:TIME], mute[:N] or dark; phases that it fails go over the "
-     "management network",
+     "switch is stuck[:PORT], stale[:PORT], slow[:TIME], mute[:N] or dark; phases that it fails go "
+     "over the management network",
      0},
     LAB_ROOTLESS_OPTION(KEY_ROOTLESS),
     LAB_NAME_OPTION,
@@ -97,16 +97,19 @@ static const char doc[] =
     "Plays a plan's job on this machine: a process a server computes (sleeps) and sends over TCP "
     "along the planned rings and routes. Tells each phase's time as predicted by the flow and the "
     "packet engine and as measured. Raises a lab of its own and takes it away, unless that of "
-    "--name stands with this plan. A job on rails (examples/rails) runs over one optical switch, "
-    "which is re-wired between its phases; a job of experts (examples/experts) over one or more "
-    "and "
-    "a packet network beside them. It needs root, or --rootless.\v"
+    "--name stands with this plan. A job on rails (examples/rails), or a plan for photonic rails, "
+    "runs over one optical switch, which is re-wired between its phases; a job of experts "
+    "(examples/experts) over one or more and a packet network beside them. It needs root, or "
+    "--rootless.\v"
     "Examples:\n"
     "  $ weft lab run plan.json --iterations 10\n"
     "  $ weft lab run plan.json --fabrics plan,switch,ring --report lab.html\n"
     "  $ weft lab run plan.json --rootless\n"
     "  $ weft lab run examples/rails/lab-8.yaml --dark-time 10ms --mode demand\n"
     "  $ weft lab run examples/rails/lab-8.yaml --ocs-fault dark@2s\n"
+    "  $ weft plan gpt3-1.3b 16x8-200g.yaml --batch 64 --fabric photonic-rails --json -o "
+    "rails.json\n"
+    "  $ weft lab run rails.json --dark-time 5ms\n"
     "  $ weft lab run examples/experts/lab-8.yaml --dark-time 25ms\n";
 
 static error_t parse_time(struct lab_run *run, double *seconds, const char *option,
@@ -216,9 +219,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
                    ? 0
                    : cli_usage(cli, "--detect: '%.40s' is neither carrier nor stall", argument);
     case KEY_MODE: {
-        static const char *const modes[] = {"demand", "provision"};
+        static const char *const modes[] = {"demand", "provision", "best"};
         run->rails.given = true;
-        return cli_choose(cli, &run->rails.mode, "mode", argument, modes, 2);
+        return cli_choose(cli, &run->rails.mode, "mode", argument, modes, 3);
     }
     case KEY_OCS_FAULT:
         run->rails.given = true;

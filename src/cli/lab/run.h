@@ -7,6 +7,7 @@
 // --change and --fail need.
 
 #include "cli/cli.h"
+#include "weft/format/rail_job.h"
 #include "weft/plan.h"
 #include "weft/report.h"
 
@@ -99,17 +100,28 @@ bool lab_run_all(struct lab_run *run) WEFT_MUST_USE;
 struct weft_report_phase lab_run_whole(const struct lab_experiment *experiment, const char *name);
 json_t *lab_run_phases_json(const struct lab_experiment *experiment);
 
+// ---- run_rails_read.c ----
+
+// What a file says to run on a rail.
+struct lab_rails_source {
+    struct weft_rail_job job;   // described, or
+    struct weft_rail_plan plan; // with its rail; else all is 0
+    const char *name;
+};
+// Whether the file is a job on rails, or a plan of a fabric that is not searched; what cannot be
+// read is taken for a plan of a direct fabric.
+bool lab_run_is_rails(const struct lab_run *run);
+bool lab_rails_read(struct lab_rails_source *source, struct lab_run *run) WEFT_MUST_USE;
+
 // ---- run_rails.c ----
 
-// Whether the file is a job on rails instead of a plan; what cannot be read is taken for a plan.
-bool lab_run_is_rails(const struct lab_run *run);
 // Runs it and prints what came of it.
 bool lab_run_rails(struct lab_run *run) WEFT_MUST_USE;
 
 // A rail's run, of whatever job.
 struct lab_rails_run {
     struct lab_run *run;
-    struct weft_rail_job job;
+    struct lab_rails_source source; // of a rail; else all is 0
     struct lab_rail_options options;
     struct lab_rail rail;
     struct lab_rail_result result;

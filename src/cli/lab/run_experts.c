@@ -215,6 +215,10 @@ bool lab_run_experts(struct lab_run *run)
 {
     struct cli *cli = run->cli;
     struct experts_run *self = WEFT_NEW(&cli->arena, struct experts_run, 1);
+    if (run->rails.mode == WEFT_RAIL_BEST) {
+        return cli_usage(cli, "--mode best is for jobs on rails; %s is a job of experts",
+                         run->plan_path) == 0;
+    }
     if (!lab_rails_take(&self->rails, run, "a job of experts") ||
         !weft_expert_job_load(&self->job, run->plan_path, &cli->arena, cli->scratch, &cli->error)) {
         return false;

@@ -1,75 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft lab run JOB.yaml: a described job on one re-wired rail (runtime/rails), in a lab of its own.
+// weft lab run JOB.yaml or of a plan for photonic rails: a job on one re-wired rail
+// (runtime/rails), in a lab of its own. run_rails_read.c reads the file.
 
 #include "lab.h"
 #include "request/json/json.h"
 #include "run.h"
-#include "weft/format.h"
 
 #include "runtime/rails/management.h"
 #include "runtime/rails/run.h"
 
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-// What weft optics rails --json begins with.
-#define SCHEMA "\"weft.optics-rails/1\""
-#define HEAD_BYTES ((size_t)200)
 #define NOTICES_SHOWN 8u
 
-// ---- the file ----
-
-// Plans are JSON objects; described jobs are YAML, or what weft optics rails --json wrote of one.
-bool lab_run_is_rails(const struct lab_run *run)
-{
-    struct weft_arena scratch = run->cli->scratch;
-    struct weft_error ignored;
-    const char *data = NULL;
-    size_t length = 0;
-    // What comes by stdin can be read once.
-    if (run->plan_path == NULL || strcmp(run->plan_path, "-") == 0 ||
-        !weft_file_load(&data, &length, run->plan_path, WEFT_FILE_TRACE_BYTES, &scratch,
-                        &ignored)) {
-        return false;
-    }
-    size_t at = 0;
-    while (at < length && isspace((unsigned char)data[at])) {
-        at++;
-    }
-    return at == length || data[at] != '{' ||
-           memmem(data, length < HEAD_BYTES ? length : HEAD_BYTES, SCHEMA, strlen(SCHEMA)) != NULL;
-}
-
-// Reads a described job, also from what weft optics rails --json wrote of it: its "description" has
-// the keys of the file, and JSON is YAML.
-static bool load_job(struct weft_rail_job *job, struct lab_run *run)
-{
-    struct cli *cli = run->cli;
-    const char *data = NULL;
-    size_t length = 0;
-    if (!weft_file_load(&data, &length, run->plan_path, WEFT_FILE_BYTES, &cli->arena,
-                        &cli->error)) {
-        return false;
-    }
-    json_t *root =
-        memmem(data, length < HEAD_BYTES ? length : HEAD_BYTES, SCHEMA, strlen(SCHEMA)) != NULL
-            ? json_loadb(data, length, 0, NULL)
-            : NULL;
-    if (root == NULL) {
-        return weft_rail_job_load(job, run->plan_path, &cli->arena, &cli->error);
-    }
-    char *text = json_dumps(json_object_get(root, "description"), 0);
-    bool fine = text != NULL
-                    ? weft_rail_job_read(job, text, strlen(text), &cli->arena, &cli->error)
-                    : weft_fail(&cli->error, WEFT_INPUT,
-                                "it has no description of its job; write it anew by weft optics "
-                                "rails JOB.yaml --json -o FILE");
-    free(text);
-    json_decref(root);
-    return fine || weft_wrap(&cli->error, "%s", run->plan_path);
-}
 
 // The options that a rail has no use for.
 static bool check_options(struct lab_run *run, const char *what)
@@ -178,7 +121,13 @@ static void print_json(const struct lab_rails_run *self)
     const struct lab_rail_result *result = &self->result;
     struct cli *cli = self->run->cli;
     json_t *object = weft_set_object("weft.lab-rails/1");
-    weft_set_text(object, "job", self->job.name);
+    weft_set_text(object, "job", self->source.name);
+    if (self->source.plan.alone != NULL) {
+        weft_set_real(object, "planned_s", self->source.plan.iteration_s);
+        weft_set_count(object, "planned_ports", self->source.plan.alone->port_count);
+        weft_set_count(object, "rails", self->source.plan.alone->rail_count);
+    }
+    weft_set_real(object, "unscaled_s", weft_seconds(self->rail.unscaled_ps));
     weft_set_text(object, "mode", weft_rail_mode_name(self->options.mode));
     weft_set_count(object, "servers", self->rail.schedule.rank_count);
     weft_set_real(object, "dark_time_s", weft_seconds(self->options.dark_ps));
@@ -238,6 +187,20 @@ void lab_rails_print_notices(const struct lab_rails_run *self)
     }
 }
 
+// What of a plan runs here.
+static void print_plan(const struct lab_rails_run *self)
+{
+    const struct weft_rail_alone *alone = self->source.plan.alone;
+    char planned[WEFT_UNIT_TEXT];
+    char unscaled[WEFT_UNIT_TEXT];
+    cli_say(self->run->cli,
+            "%s: one of %u rails, by one port a server (the plan has %u); planned iteration %s, by "
+            "one port without dark time %s\n",
+            self->run->plan_path, alone->rail_count, alone->port_count,
+            weft_show_time(planned, weft_picoseconds(self->source.plan.iteration_s)),
+            weft_show_time(unscaled, self->rail.unscaled_ps));
+}
+
 static void print_text(const struct lab_rails_run *self)
 {
     static const struct weft_table_column columns[] = {
@@ -251,10 +214,13 @@ static void print_text(const struct lab_rails_run *self)
     struct cli *cli = self->run->cli;
     char rate[WEFT_UNIT_TEXT];
     char dark[WEFT_UNIT_TEXT];
+    if (self->source.plan.alone != NULL) {
+        print_plan(self);
+    }
     cli_say(cli,
             "%s: %u servers, circuits asked %s, dark %s; ports of %s, 1:%.6g; bytes 1:%.4g; so "
             "times here are %.4g times the job's\n",
-            self->job.name, self->rail.schedule.rank_count,
+            self->source.name, self->rail.schedule.rank_count,
             self->options.mode == WEFT_RAIL_DEMAND ? "on demand" : "ahead",
             weft_show_time(dark, self->options.dark_ps),
             weft_show_rate(rate, self->options.rate_Bps), self->rail.rate_ratio,
@@ -299,7 +265,8 @@ bool lab_rails_take(struct lab_rails_run *self, struct lab_run *run, const char 
         return false;
     }
     self->options = (struct lab_rail_options){
-        .job = &self->job,
+        .job = &self->source.job,
+        .alone = self->source.plan.alone,
         .mode = (enum weft_rail_mode)run->rails.mode,
         .dark_ps = run->change.dark_ps,
         .rate_Bps = run->port.rate_Bps,
@@ -321,7 +288,7 @@ bool lab_run_rails(struct lab_run *run)
 {
     struct cli *cli = run->cli;
     struct lab_rails_run *self = WEFT_NEW(&cli->arena, struct lab_rails_run, 1);
-    if (!lab_rails_take(self, run, "a job on rails") || !load_job(&self->job, run)) {
+    if (!lab_rails_read(&self->source, run) || !lab_rails_take(self, run, "a job on rails")) {
         return false;
     }
     if (!lab_rail_prepare(&self->rail, &self->options, &cli_environment(cli, NULL)->base)) {

@@ -308,9 +308,8 @@ static bool read_task(struct weft_task *task, const json_t *row, const struct gr
 }
 
 // Reads the task graph of the job, and lets weft_taskgraph_build check what the file says.
-static bool read_graph_keys(struct weft_taskgraph *graph, const json_t *object,
-                            uint32_t server_count, const struct weft_plan_source *source,
-                            struct weft_arena scratch)
+bool weft_plan_read_graph(struct weft_taskgraph *graph, const json_t *object, uint32_t server_count,
+                          const struct weft_plan_source *source, struct weft_arena scratch)
 {
     struct weft_error *error = source->error;
     const json_t *devices = NULL;
@@ -403,7 +402,7 @@ static bool read_job_keys(struct weft_plan_job *job, const json_t *object,
     job->tables = (enum weft_tables)tables;
     job->variant = (enum weft_coplan_variant)variant;
     return read_rounds(job, rounds, source) &&
-           (read_graph_keys(&job->graph, graph, job->strategy.server_count, source, scratch) ||
+           (weft_plan_read_graph(&job->graph, graph, job->strategy.server_count, source, scratch) ||
             weft_wrap(error, "graph"));
 }
 

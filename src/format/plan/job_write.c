@@ -6,6 +6,7 @@
 // stays readable and a few ten megabytes. O(tasks + edges).
 
 #include "job.h"
+#include "weft/format/plan.h"
 
 #include "weft/format.h"
 
@@ -176,8 +177,7 @@ static void add_task(struct weft_text *text, const struct weft_taskgraph *graph,
 
 static void add_graph(struct weft_text *text, const struct weft_taskgraph *graph)
 {
-    weft_text_add(
-        text, "    \"graph\": {\n      \"servers\": %u,\n      \"devices\": ", graph->server_count);
+    weft_text_add(text, "{\n      \"servers\": %u,\n      \"devices\": ", graph->server_count);
     weft_json_add_indices(text, graph->device_server, graph->device_count);
     weft_text_add(text, ",\n      \"groups\": [");
     for (uint32_t g = 0; g < graph->group_count; g++) {
@@ -191,6 +191,14 @@ static void add_graph(struct weft_text *text, const struct weft_taskgraph *graph
         add_task(text, graph, t);
     }
     weft_text_add(text, "\n      ]\n    }\n");
+}
+
+const char *weft_taskgraph_write(const struct weft_taskgraph *graph, struct weft_arena *arena)
+{
+    struct weft_text text;
+    weft_text_init(&text, arena);
+    add_graph(&text, graph);
+    return text.data;
 }
 
 void weft_plan_add_job(struct weft_text *text, const struct weft_plan_job *job)
@@ -218,6 +226,7 @@ void weft_plan_add_job(struct weft_text *text, const struct weft_plan_job *job)
         weft_json_field_real(text, "iteration_s", job->round_s[r], "}");
     }
     weft_text_add(text, "],\n    \"fixed_point\": %s,\n", truth(job->fixed_point));
+    weft_text_add(text, "    \"graph\": ");
     add_graph(text, &job->graph);
     weft_text_add(text, "  }");
 }

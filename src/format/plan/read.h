@@ -46,5 +46,9 @@ bool weft_plan_read_search(struct weft_plan_cut *cut, const struct weft_plan_sou
 // What the plan was made for, where the file says so: "strategy", "memory" and "job".
 bool weft_plan_read_job(struct weft_plan *plan, struct weft_arena scratch,
                         struct weft_plan_source *source) WEFT_MUST_USE;
+// A task graph of at most so many servers.
+bool weft_plan_read_graph(struct weft_taskgraph *graph, const json_t *object, uint32_t server_count,
+                          const struct weft_plan_source *source, struct weft_arena scratch)
+    WEFT_MUST_USE;
 
 #endif

@@ -11,56 +11,20 @@
 
 #include <string.h>
 
-#define PLACES_MAX 64u
-
 const char *const rail_label_names[RAIL_LABEL_COUNT] = {"dp", "pp", "ep", "cp"};
 
 struct compiler {
     struct rail_program *program;
     const struct weft_taskgraph *graph;
     uint32_t places;
-    uint64_t *before, *behind; // per task: places of devices before and behind it, as bits
-    uint32_t *merged;          // per task: the barrier that a transfer is merged into
+    struct rail_places where;
+    uint32_t *merged;                      // per task: the barrier that a transfer is merged into
     uint32_t *merged_first, *merged_tasks; // CSR by barrier
     struct rail_pairs pairs;
     const uint32_t **ring; // per node: the largest ring of data parallelism that it is in
     uint32_t *ring_size;
     struct rail_lists lists;
 };
-
-// ---- places ----
-
-// The place of each device: its rank among its server's, which share the places evenly.
-static void find_places(struct compiler *compiler, struct weft_arena scratch)
-{
-    const struct weft_taskgraph *graph = compiler->graph;
-    uint32_t *count = WEFT_NEW(&scratch, uint32_t, graph->server_count);
-    uint32_t *place = WEFT_NEW(&scratch, uint32_t, graph->device_count);
-    for (uint32_t d = 0; d < graph->device_count; d++) {
-        place[d] = count[graph->device_server[d]]++;
-    }
-    for (uint32_t d = 0; d < graph->device_count; d++) {
-        uint64_t devices = count[graph->device_server[d]];
-        place[d] = (uint32_t)(place[d] * (uint64_t)compiler->places / devices);
-    }
-    for (uint32_t t = 0; t < graph->task_count; t++) {
-        uint64_t own = graph->device[t] == WEFT_NONE ? 0 : 1ull << place[graph->device[t]];
-        for (uint32_t e = graph->next_first[t]; e < graph->next_first[t + 1]; e++) {
-            uint32_t next = graph->next[e];
-            compiler->before[next] |= own;
-            if (graph->device[next] != WEFT_NONE) {
-                compiler->behind[t] |= 1ull << place[graph->device[next]];
-            }
-        }
-    }
-}
-
-static uint64_t places_of(const struct compiler *compiler, uint32_t task)
-{
-    uint64_t places = compiler->before[task] != 0 ? compiler->before[task] : compiler->behind[task];
-    uint64_t all = compiler->places == PLACES_MAX ? ~0ull : (1ull << compiler->places) - 1;
-    return places != 0 ? places : all;
-}
 
 static uint32_t node_of(const struct compiler *compiler, uint32_t server, uint32_t place)
 {
@@ -69,7 +33,7 @@ static uint32_t node_of(const struct compiler *compiler, uint32_t server, uint32
 
 static uint32_t place_of(const struct compiler *compiler, uint32_t transfer)
 {
-    return (uint32_t)__builtin_ctzll(places_of(compiler, transfer));
+    return (uint32_t)__builtin_ctzll(rail_places_of(&compiler->where, transfer));
 }
 
 // ---- transfers ----
@@ -132,7 +96,7 @@ static struct rail_load load_of(const struct compiler *compiler, uint32_t task,
     const struct weft_taskgraph *graph = compiler->graph;
     const uint32_t *servers = graph->group_members + graph->group_first[graph->group[task]];
     uint32_t size = weft_task_member_count(graph, task);
-    uint64_t places = places_of(compiler, task);
+    uint64_t places = rail_places_of(&compiler->where, task);
     struct rail_load load = {.place_count = (uint32_t)__builtin_popcountll(places)};
     uint32_t *members = WEFT_NEW(arena, uint32_t, (size_t)size * load.place_count);
     for (uint32_t place = 0; place < compiler->places; place++) {
@@ -335,9 +299,9 @@ static bool check(const struct rail_program *program, struct weft_error *error)
         return weft_fail(error, WEFT_INPUT,
                          "a task waits for some of those before it only; rails need to know all");
     }
-    if (options->places == 0 || options->places > PLACES_MAX) {
+    if (options->places == 0 || options->places > RAIL_PLACES_MAX) {
         return weft_fail(error, WEFT_INPUT, "%u places in a server; write 1 to %u", options->places,
-                         PLACES_MAX);
+                         RAIL_PLACES_MAX);
     }
     if (options->switch_ports > 0 && needed > options->switch_ports) {
         weft_fail(error, WEFT_INFEASIBLE,
@@ -367,15 +331,13 @@ bool rail_compile(struct rail_program *program, const struct weft_taskgraph *gra
     uint32_t n = graph->task_count;
     struct weft_arena own = weft_arena_split(&scratch); // what grows has an arena of its own
     struct compiler compiler = {.program = program, .graph = graph, .places = options->places};
-    compiler.before = WEFT_NEW(&scratch, uint64_t, n);
-    compiler.behind = WEFT_NEW(&scratch, uint64_t, n);
     compiler.merged = WEFT_NEW(&scratch, uint32_t, n);
     compiler.merged_first = WEFT_NEW(&scratch, uint32_t, n + 1);
     compiler.ring = WEFT_NEW(&scratch, const uint32_t *, program->node_count);
     compiler.ring_size = WEFT_NEW(&scratch, uint32_t, program->node_count);
-    find_places(&compiler, scratch);
     find_merged(&compiler, &scratch);
     struct weft_arena found = weft_arena_split(&scratch);
+    rail_places_find(&compiler.where, graph, options->places, &found, scratch);
     find_pairs(&compiler, &found, scratch);
     program->op_of = WEFT_NEW(arena, uint32_t, n);
     for (uint32_t t = 0; t < n; t++) {

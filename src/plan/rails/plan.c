@@ -18,6 +18,8 @@
 #define REPLAYED_LEAST 2u
 // Larger graphs are not replayed.
 #define TASKS_MAX (1u << 20)
+// A rail of more tasks is not kept by itself.
+#define ALONE_TASKS_MAX 20000u
 
 struct planner {
     const struct weft_study *study;
@@ -177,8 +179,14 @@ static bool certify(struct weft_moving_plan *plan, const struct weft_taskgraph *
                     const struct weft_environment *environment)
 {
     struct weft_certificate general;
-    if (!weft_certificate_build(&general, graph, planner->study->cluster, NULL, plan->iteration_s,
-                                environment)) {
+    // A server's ports may be more than its peers, as they are on a switch: bounds for any fabric
+    // are of all of them together.
+    struct weft_cluster cluster = *planner->study->cluster;
+    if (cluster.degree >= cluster.server_count) {
+        cluster.rate_Bps *= cluster.degree;
+        cluster.degree = 1;
+    }
+    if (!weft_certificate_build(&general, graph, &cluster, NULL, plan->iteration_s, environment)) {
         return false;
     }
     struct weft_bound *bounds =
@@ -217,6 +225,32 @@ static void price(struct weft_moving_plan *plan, const struct weft_cluster *clus
     plan->price_note = row.ocs_port_usd > 0 ? NULL : "ports of optical switches have no price";
 }
 
+// One of the plan's rails, or why it has none by itself.
+static const struct weft_rail_alone *take_rail(const struct weft_taskgraph *graph,
+                                               const struct weft_rail_options *options,
+                                               const struct weft_environment *environment)
+{
+    struct weft_error why = {.code = WEFT_OK};
+    struct weft_rail_alone *alone = WEFT_NEW(environment->arena, struct weft_rail_alone, 1);
+    *alone = (struct weft_rail_alone){
+        .rail_count = options->places,
+        .port_count = options->ports,
+        .rate_Bps = options->rate_Bps,
+        .latency_ps = options->latency_ps,
+    };
+    if (graph->task_count / options->places > ALONE_TASKS_MAX) {
+        weft_fail(&why, WEFT_UNSUPPORTED,
+                  "a rail has %u tasks, more than the %u that are kept in a plan; plan it for "
+                  "fewer servers, larger micro-batches or a smaller batch",
+                  graph->task_count / options->places, ALONE_TASKS_MAX);
+    } else if (weft_rail_alone(&alone->graph, graph, options->places, environment->arena,
+                               environment->scratch, &why)) {
+        return alone;
+    }
+    alone->why_not = weft_arena_text(environment->arena, why.message, strlen(why.message));
+    return alone;
+}
+
 static bool finish(struct planner *planner, struct weft_arena scratch)
 {
     struct weft_environment inner = *planner->environment;
@@ -236,6 +270,7 @@ static bool finish(struct planner *planner, struct weft_arena scratch)
     plan.dark_share = result.dark_share;
     plan.change_count = result.boundary_count;
     plan.schedule = result.schedule;
+    plan.alone = take_rail(&graph, &options, &inner);
     price(&plan, planner->study->cluster, planner->ports);
     if (!weft_strategy_memory(&plan.strategy, planner->study, inner.arena, scratch, inner.error) ||
         !certify(&plan, &graph, &result, planner, &inner)) {

@@ -5,6 +5,7 @@
 // A task graph as the ports of one rail see it (docs/photonic-rails.md).
 //
 //   job.c      a described job as a task graph
+//   places.c   which of a server's rails a task uses; alone.c: one of them by itself
 //   compile.c  tasks -> operations: which tasks use the rail, on which nodes
 //   pairs.c    nodes that send to each other, and the circuits that do not meet at a port
 //   ways.c     how circuits may carry an operation: rings, pairs, half of the ports, relays
@@ -83,6 +84,19 @@ static inline size_t rail_port_count(const struct rail_program *program)
 bool rail_compile(struct rail_program *program, const struct weft_taskgraph *graph,
                   const struct weft_rail_options *options, struct weft_arena *arena,
                   struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+
+// ---- places of a server (places.c) ----
+
+#define RAIL_PLACES_MAX 64u
+struct rail_places {
+    uint32_t count;            // of a server, at most RAIL_PLACES_MAX
+    uint32_t *of_device;       // which the devices of a server share evenly, in their order
+    uint64_t *before, *behind; // per task: places of devices before and behind it, as bits
+};
+void rail_places_find(struct rail_places *places, const struct weft_taskgraph *graph,
+                      uint32_t count, struct weft_arena *arena, struct weft_arena scratch);
+// The places that a transfer or a collective is divided over, as bits.
+uint64_t rail_places_of(const struct rail_places *places, uint32_t task);
 
 // ---- pairs of nodes (pairs.c) ----
 

@@ -33,6 +33,14 @@ struct recorder {
     uint32_t *seen; // per server: the boundary that has counted it last
 };
 
+// What an operation does, where it has that way.
+static enum weft_rail_decision decision_of(const struct recorder *recorder, uint32_t op)
+{
+    uint8_t decision = recorder->decisions[op];
+    bool has = recorder->program->ops[op].ways[decision].list != WEFT_NONE;
+    return has ? (enum weft_rail_decision)decision : WEFT_RAIL_SWITCH;
+}
+
 static bool same_command(const struct event *a, const struct event *b)
 {
     return a->at_ps == b->at_ps && a->ready_ps == b->ready_ps && a->phases == b->phases;
@@ -137,10 +145,7 @@ static void list_boundaries(struct weft_rail_result *result, struct recorder *re
                 .dark_from_ps = (uint64_t)(event->at_ps + (change->dark_ps - change->asked_ps)),
                 .dark_to_ps = (uint64_t)(event->at_ps + (change->lit_ps - change->asked_ps)),
                 .window_ps = since_begin(ready_ps - change->release_ps),
-                .decision = (enum weft_rail_decision)(
-                    program->ops[event->op].ways[recorder->decisions[event->op]].list == WEFT_NONE
-                        ? WEFT_RAIL_SWITCH
-                        : recorder->decisions[event->op]),
+                .decision = decision_of(recorder, event->op),
             };
         }
         struct weft_rail_boundary *boundary = &boundaries[count - 1];
@@ -268,6 +273,7 @@ static void list_steps(struct weft_rail_result *result, const struct recorder *r
         *step = (struct weft_rail_step){
             .task = task,
             .phase = rail_label_names[program->ops[op].label],
+            .decision = decision_of(recorder, op),
             .circuit_first = count,
             .start_ps = recorder->times->start_ps[task],
             .end_ps = recorder->times->end_ps[task],

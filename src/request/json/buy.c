@@ -5,6 +5,8 @@
 
 #include "weft/request/buy.h"
 #include "request/json/json.h"
+#include "weft/format/plan.h"
+#include "weft/plan/rails.h"
 
 static json_t *launch_object(const struct weft_launch *launch)
 {
@@ -105,6 +107,22 @@ static void set_moving(json_t *object, const struct weft_moving_plan *plan)
     weft_set_real(certificate, "gap_ratio", plan->certificate.gap_ratio);
     weft_set(certificate, "bounds", weft_bounds_list(&plan->certificate));
     weft_set(object, "certificate", certificate);
+}
+
+// One rail by itself, from which weft lab run runs the plan.
+static void set_rail(json_t *object, const struct weft_rail_alone *alone, struct weft_arena *arena)
+{
+    json_t *rail = json_object();
+    weft_set(object, "rail", rail);
+    weft_set_count(rail, "alike", alone->rail_count);
+    weft_set_count(rail, "ports", alone->port_count);
+    weft_set_real(rail, "rate_Bps", alone->rate_Bps);
+    weft_set_count(rail, "latency_ps", alone->latency_ps);
+    if (alone->why_not != NULL) {
+        weft_set_text(rail, "why_not", alone->why_not);
+        return;
+    }
+    weft_set(rail, "graph", json_loads(weft_taskgraph_write(&alone->graph, arena), 0, NULL));
 }
 
 // A fabric's answer, as keys of any object: of the whole result, of its list of fabrics, of a
@@ -251,6 +269,9 @@ const char *weft_request_buy_json(const struct weft_buy_result *result, struct w
     const struct weft_buy_row *answer = weft_buy_answer(result);
     if (answer != NULL) {
         set_row(object, answer, result);
+    }
+    if (answer != NULL && answer->moving != NULL && answer->moving->alone != NULL) {
+        set_rail(object, answer->moving->alone, arena);
     }
     set_storage(object, result);
     set_rows(object, &result->batches[0], result);
