@@ -22,6 +22,8 @@
 
 // Between two looks at a socket that drains.
 static const uint64_t drain_ns = 100000;
+// Orders one after the other that do not come, after which the controller is not asked any more.
+#define SILENT_MAX 3u
 
 struct turn_state {
     bool ready;     // the worker wants to begin
@@ -57,6 +59,7 @@ struct lab_shim {
     struct motion *motions; // by plane
     bool (*free)[2];        // by plane: sending and receiving
     uint32_t silent_count;
+    uint32_t silent_run; // of them since an order came
     bool draining;
     uint32_t begin_count; // operations that may begin and were not handed out yet
     uint32_t *begins;
@@ -265,6 +268,7 @@ static bool decide(struct lab_shim *shim, uint32_t ahead, uint32_t t, bool lit)
 // An order for a generation that nobody waits for any more is dropped.
 static bool take_order(struct lab_shim *shim, const struct lab_rail_message *message)
 {
+    shim->silent_run = 0;
     for (uint32_t ahead = 0; ahead < 2; ahead++) {
         for (uint32_t t = 0; t < shim->turns->count; t++) {
             const struct lab_turn *turn = &shim->turns->turns[t];
@@ -349,6 +353,9 @@ static bool wait_order(struct lab_shim *shim, uint32_t ahead, uint32_t t, uint64
     }
     shim->silent_count++;
     *moved = true;
+    if (++shim->silent_run == SILENT_MAX) {
+        lose_controller(shim);
+    }
     return decide(shim, ahead, t, false);
 }
 

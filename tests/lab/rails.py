@@ -10,9 +10,11 @@ tolerance here is wider, since other work may load the machine's two processors 
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 NAME = f"r{os.getpid()}"
 TOLERANCE = 0.12
@@ -87,6 +89,42 @@ class Test:
         if found["notices"] and max(found["iteration_s"]) > 3 * found["predicted_s"]:
             self.say(f"{fault}: an iteration of {max(found['iteration_s'])} s")
 
+    # A controller that is killed, or that stops and says nothing, in the middle of a run: ranks go
+    # on over the management network, within a bounded time, and nothing is left. Mutation: ranks
+    # that wait for a silent controller without an end; the run is ended by its timeout then.
+    def check_controller(self, number, seconds):
+        words = ("--iterations", "9", "--target", "200ms", "--dark-time", "10ms")
+        command = (self.weft, "lab", "run", self.job, "--name", NAME, "--json", *words)
+        started = time.monotonic()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as process:
+            children = []
+            while len(children) < 9 and process.poll() is None:
+                with open(f"/proc/{process.pid}/task/{process.pid}/children",
+                          encoding="utf-8") as file:
+                    children = file.read().split()
+                time.sleep(0.02)
+            time.sleep(0.8)  # workers are at their iterations
+            os.kill(int(children[0]), number)  # it is begun before the ranks
+            try:
+                out, err = process.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                self.say(f"controller {number}: it went on for {seconds} s")
+                run(self.weft, "lab", "down", "--name", NAME)
+                return
+        took = time.monotonic() - started
+        if process.returncode != 0:
+            self.say(f"controller {number}: exit {process.returncode}: {err.strip()}")
+            return
+        found = json.loads(out)
+        if found["silent"] == 0 or found["sent_bytes"] != found["received_bytes"]:
+            self.say(f"controller {number}: {found['silent']} orders did not come")
+        if found["checked_elements"] == 0:
+            self.say(f"controller {number}: no sums were checked")
+        if left() or any(os.path.exists(f"/proc/{child}") for child in children):
+            self.say(f"controller {number}: left {left()} after {took:.1f} s")
+
     # Mutation: collectives of the rail keep the bytes of all rails; the plan's iteration is missed.
     def check_plan(self, cluster):
         with tempfile.TemporaryDirectory() as folder:
@@ -148,6 +186,8 @@ def main():
     test.check_fault("slow:300ms@0.3s", {"late"})
     test.check_fault("mute@0.3s", {"late"})
     test.check_fault("dark@0.3s", {"stalled", "failed"})
+    test.check_controller(signal.SIGKILL, 20)
+    test.check_controller(signal.SIGSTOP, 40)
     test.check_plan(sys.argv[3])
     test.check_refusals()
     if left():
