@@ -80,7 +80,7 @@ void weft_circuit_color_ring(struct weft_ring_coloring *coloring, const struct w
 struct weft_split_options {
     uint32_t circuit_ports; // of a node, on one switch that joins any two
     double packet_ports;    // of a node, in circuits' rate; 0 = none
-    uint64_t work_limit;    // rows and columns looked at; 0 = 10000
+    uint64_t work_limit;    // exchanges looked at, and equations solved; 0 = 16000
     uint64_t seed;
     // Per node, where they differ (ports that failed); NULL = as above. No node has more circuits
     // than circuit_ports.

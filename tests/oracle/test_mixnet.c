@@ -2,8 +2,8 @@
 // Circuits beside packets against integer programming, and two-hop relays against what ports can
 // carry: 1,000 random all-to-alls whose least times CBC has computed (mixnet_exact.txt says how).
 //
-// Seen to fail: with a search of 500 rows and columns (mean 1.020), with circuits that are given
-// one way only, and with relays that take a circuit's room twice.
+// Seen to fail: with a search of 500 exchanges (worst 1.129, 722 exact), with circuits that are
+// given one way only, and with relays that take a circuit's room twice.
 
 #include "weft/circuit.h"
 #include "weft/format/numbers.h"
@@ -109,9 +109,8 @@ static void circuits_are_as_good_as_integer_programming(void **state)
     }
     print_message("%u of %u exact, mean %.5f, worst %.4f, slowest %.2f ms\n", equal, MATRICES, mean,
                   worst, slowest_s * 1e3);
-    assert_true(mean <= 1.002);
-    assert_true(worst <= 1.08);
-    assert_true(equal >= 950);
+    assert_true(worst <= 1.02);
+    assert_true(equal >= 990);
     assert_true(slowest_s < 1e-3);
 }
 
