@@ -16,7 +16,8 @@ try weft optics mixnet qwen-moe --rate 400Gbps --trace loads.txt
 weft optics mixnet mixtral-8x7b --rate 400Gbps --batch 1024 --engine flow | tail -1
 weft optics mixnet mixtral-8x7b --rate 400Gbps --batch 1024 --dark-time 1ms --engine flow --json |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["played"])'
-try weft optics mixnet mixtral-8x7b --strategy tp=4,ep=2,micro=1,recompute=full --rate 400Gbps --engine flow --csv
+inside=tp=4,ep=2,micro=1,recompute=full
+try weft optics mixnet mixtral-8x7b --strategy $inside --rate 400Gbps --engine flow --csv
 try weft optics mixnet mixtral-8x7b --engine fluid
 try weft optics mixnet llama3-8b
 try weft optics mixnet mixtral-8x7b --rate 400

@@ -90,6 +90,8 @@ void sim_circuits_init(struct weft_simnet *net, const struct weft_active_room *r
     circuits->events =
         WEFT_NEW_RAW(arena, struct weft_circuit_event, 2 * (size_t)room->flow_capacity);
     circuits->room = room->flow_capacity;
+    circuits->barrier_room = 64;
+    circuits->barriers = WEFT_NEW_RAW(arena, uint32_t, circuits->barrier_room);
     circuits->packet_link = sim_packet_part_build(fabric, arena);
     circuits->arena = arena;
     for (uint32_t l = 0; l < fabric->link_count; l++) {
@@ -268,18 +270,14 @@ static bool lacks_circuit(const struct sim_circuits *circuits, uint32_t pair)
     return circuits->answer.next_link[pair] == WEFT_NONE;
 }
 
-static double clock_ps(const struct weft_simnet *net)
-{
-    return weft_simnet_is_packet(net) ? (double)net->packets.clock.now_ps : net->active.now_ps;
-}
-
 static void note_event(struct weft_simnet *net, uint32_t pair, bool is_carried)
 {
     struct sim_circuits *circuits = net->circuits;
     WEFT_ASSERT(circuits->event_count < 2 * circuits->room);
     circuits->events[circuits->event_count++] = (struct weft_circuit_event){
         pair / circuits->server_count, pair % circuits->server_count, is_carried};
-    circuits->event_ps = clock_ps(net);
+    circuits->event_ps =
+        weft_simnet_is_packet(net) ? (double)net->packets.clock.now_ps : net->active.now_ps;
 }
 
 static void start_packets(struct weft_simnet *net, const struct held *message, uint32_t class_id,
@@ -361,16 +359,14 @@ void sim_circuits_barrier_ended(struct weft_simnet *net, uint32_t task)
         return;
     }
     if (circuits->barrier_count == circuits->barrier_room) {
-        uint32_t room = 2 * circuits->barrier_room + 64;
-        uint32_t *larger = WEFT_NEW_RAW(circuits->arena, uint32_t, room);
-        if (circuits->barrier_count > 0) {
-            memcpy(larger, circuits->barriers, circuits->barrier_count * sizeof *larger);
-        }
+        circuits->barrier_room *= 2;
+        uint32_t *larger = WEFT_NEW_RAW(circuits->arena, uint32_t, circuits->barrier_room);
+        memcpy(larger, circuits->barriers, circuits->barrier_count * sizeof *larger);
         circuits->barriers = larger;
-        circuits->barrier_room = room;
     }
     circuits->barriers[circuits->barrier_count++] = task;
-    circuits->event_ps = clock_ps(net);
+    circuits->event_ps =
+        weft_simnet_is_packet(net) ? (double)net->packets.clock.now_ps : net->active.now_ps;
 }
 
 // ---- changes ----
