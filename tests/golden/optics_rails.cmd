@@ -16,12 +16,14 @@ try weft optics rails "$rails/job-a.yaml" --delays ideal --command-time 1ms --fi
 weft optics rails "$rails/job-b.yaml" --dark-time 100ms --mode provision --engine flow | grep simul
 weft optics rails "$rails/job-a.yaml" --dark-time 25ms --mode demand --engine packet | grep simul
 weft optics rails "$rails/h200.yaml" --dark-time 50ms --engine flow | grep simul
-weft optics rails "$rails/deepseek-v2.yaml" --dark-time 10ms --mode demand --engine packet --json |
+weft optics rails "$rails/lab-8.yaml" --dark-time 10ms --mode demand --engine packet --json |
     python3 -c '
 import json, sys
 t = json.load(sys.stdin)
 print({key: t[key] for key in t if key.startswith("engine")})'
 try weft optics rails "$rails/job-a.yaml" --engine fluid
+sed 's/^parameters:.*/parameters: 1000TB/' "$rails/job-a.yaml" >vast.yaml
+try weft optics rails vast.yaml --engine packet
 try weft optics rails-cost --servers 16
 try weft optics rails-cost --servers 4 --prices gb200 --csv
 try weft optics rails-cost --servers 4 --prices h100
