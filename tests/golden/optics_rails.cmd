@@ -16,7 +16,7 @@ try weft optics rails "$rails/job-a.yaml" --delays ideal --command-time 1ms --fi
 weft optics rails "$rails/job-b.yaml" --dark-time 100ms --mode provision --engine flow | grep simul
 weft optics rails "$rails/job-a.yaml" --dark-time 25ms --mode demand --engine packet | grep simul
 weft optics rails "$rails/h200.yaml" --dark-time 50ms --engine flow | grep simul
-weft optics rails "$rails/lab-8.yaml" --dark-time 10ms --mode demand --engine packet --json |
+weft optics rails "$rails/job-a.yaml" --dark-time 1ms --mode provision --engine packet --json |
     python3 -c '
 import json, sys
 t = json.load(sys.stdin)
