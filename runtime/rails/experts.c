@@ -310,6 +310,30 @@ static void add_turns(struct lab_rail_schedule *schedule, const struct lab_progr
     }
 }
 
+// Counts what turns in each phase once iterations follow each other: a circuit that is asked for
+// may still be there from an all-to-all before the last.
+static uint32_t *count_turned(const struct lab_rail_schedule *schedule, const struct builder *self)
+{
+    uint32_t ports = self->planes * self->n;
+    uint32_t *turned = WEFT_NEW(self->arena, uint32_t, (size_t)schedule->phase_count + 1);
+    uint32_t *outputs = WEFT_NEW(self->arena, uint32_t, ports);
+    memcpy(outputs, schedule->outputs, ports * sizeof *outputs);
+    for (uint32_t p = 0; p < 2 * schedule->phase_count; p++) {
+        const struct lab_phase_plan *phase = &schedule->phases[p % schedule->phase_count];
+        uint32_t count = 0;
+        for (uint32_t c = 0; c < phase->circuit_count; c++) {
+            const struct lab_circuit *circuit = &phase->circuits[c];
+            count += outputs[circuit->from] != circuit->to;
+            for (uint32_t i = 0; i < ports; i++) {
+                outputs[i] = outputs[i] == circuit->to ? WEFT_NONE : outputs[i];
+            }
+            outputs[circuit->from] = circuit->to;
+        }
+        turned[p % schedule->phase_count] = count;
+    }
+    return turned;
+}
+
 static bool moves(const struct builder *self, uint32_t plane, uint32_t server)
 {
     bool any = false;
@@ -385,11 +409,11 @@ static void plan(struct lab_rail *rail, struct lab_experts *experts,
 }
 
 // What of the time of ports that ever move they are dark.
-static double dark_share(const struct lab_rail *rail)
+static double dark_share(const struct lab_rail *rail, const struct lab_experts *experts)
 {
     double dark_ps = 0;
     for (uint32_t p = 0; p < rail->schedule.phase_count; p++) {
-        dark_ps += (double)rail->schedule.phases[p].circuit_count * (double)rail->options->dark_ps;
+        dark_ps += (double)experts->turned[p] * (double)rail->options->dark_ps;
     }
     double all_ps = (double)rail->predicted.iteration_ps * rail->schedule.moving_ports;
     return all_ps > 0 ? dark_ps / all_ps : 0;
@@ -417,13 +441,16 @@ bool lab_experts_prepare(struct lab_rail *rail, struct lab_experts *experts,
     double *ends_s = WEFT_NEW(environment->arena, double, builder.exchanges);
     experts->compute = builder.compute;
     experts->end = builder.end;
+    experts->turned = count_turned(&rail->schedule, &builder);
     experts->ends_s = ends_s;
     if (!lab_experts_replay(ends_s, rail, experts, environment)) {
         return false;
     }
     rail->predicted.iteration_ps = (uint64_t)(ends_s[builder.exchanges - 1] * 1e12);
-    rail->predicted.boundary_count = experts->schedule.changes;
-    rail->predicted.dark_share = dark_share(rail);
+    for (uint32_t p = 0; p < rail->schedule.phase_count; p++) {
+        rail->predicted.boundary_count += experts->turned[p] > 0;
+    }
+    rail->predicted.dark_share = dark_share(rail, experts);
     uint32_t *marks = WEFT_NEW(environment->arena, uint32_t, builder.exchanges);
     for (uint32_t e = 0; e < builder.exchanges; e++) {
         marks[e] = builder.end[(size_t)e * builder.n];

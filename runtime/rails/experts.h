@@ -24,6 +24,7 @@ struct lab_experts {
     double circuit_Bps;                   // payload of a circuit
     double packet_ports;                  // of the packet port, in circuits
     const uint32_t *compute, *end;        // tasks by all-to-all and server
+    const uint32_t *turned;               // by phase: ports that turn; others have their peer
     const double *ends_s; // by all-to-all: when the last server has all, as replayed
 };
 // options->job is not looked at; DEMAND waits for circuits, PROVISION changes them under the

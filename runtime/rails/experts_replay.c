@@ -123,7 +123,8 @@ static void copy(struct replay *self)
         self->tasks[lab->task_count + p] =
             (struct weft_task){.kind = WEFT_TASK_FORWARD,
                                .device = self->n,
-                               .runtime_ps = dark_ps + dark_ps / LAB_RAIL_GATHER_PART};
+                               .runtime_ps = (self->experts->turned[p] > 0 ? dark_ps : 0) +
+                                             dark_ps / LAB_RAIL_GATHER_PART};
     }
     self->task_count = lab->task_count + self->rail->schedule.phase_count;
 }
