@@ -570,9 +570,7 @@ static void what_cannot_be_says_what_would_help(void **state)
     setting.memory_limit_bytes = 1e5;
     assert_false(weft_sip_plan(&plan, &study, WEFT_MOVING_SIP_OCS, NULL, &options, &environment));
     assert_int_equal(error.code, WEFT_INFEASIBLE);
-    if (strstr(error.message, "8 accelerators a replica, micro-batches of 1: ") == NULL) {
-        fail_msg("%s", error.message);
-    }
+    assert_non_null(strstr(error.message, "8 accelerators a replica, micro-batches of 1: "));
 }
 
 int main(int argc, char **argv)
