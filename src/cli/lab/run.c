@@ -80,8 +80,8 @@ static const struct argp_option options[] = {
     {"dark-time", KEY_DARK, "T", 0, "the same, as weft optics rails has it", 0},
     {"mode", KEY_MODE, "MODE", 0,
      "of a job on rails or of experts: circuits are asked for when an operation is ready (demand), "
-     "or when the phase before has ended (provision, the default; best, of rails: in the order that "
-     "replays quickest)",
+     "or when the phase before has ended (provision, the default; best, of rails: in the order "
+     "that replays quickest)",
      0},
     {"ocs-fault", KEY_OCS_FAULT, "FAULT@T", 0,
      "of a job on rails or of experts: from T after the first measured iteration's begin on the "

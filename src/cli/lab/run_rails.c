@@ -265,8 +265,6 @@ bool lab_rails_take(struct lab_rails_run *self, struct lab_run *run, const char 
         return false;
     }
     self->options = (struct lab_rail_options){
-        .job = &self->source.job,
-        .alone = self->source.plan.alone,
         .mode = (enum weft_rail_mode)run->rails.mode,
         .dark_ps = run->change.dark_ps,
         .rate_Bps = run->port.rate_Bps,
@@ -288,9 +286,11 @@ bool lab_run_rails(struct lab_run *run)
 {
     struct cli *cli = run->cli;
     struct lab_rails_run *self = WEFT_NEW(&cli->arena, struct lab_rails_run, 1);
-    if (!lab_rails_read(&self->source, run) || !lab_rails_take(self, run, "a job on rails")) {
+    if (!lab_rails_take(self, run, "a job on rails") || !lab_rails_read(&self->source, run)) {
         return false;
     }
+    self->options.job = &self->source.job;
+    self->options.alone = self->source.plan.alone;
     if (!lab_rail_prepare(&self->rail, &self->options, &cli_environment(cli, NULL)->base)) {
         return weft_wrap(&cli->error, "%s", run->plan_path);
     }
