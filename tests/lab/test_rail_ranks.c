@@ -88,6 +88,7 @@ static uint32_t run(struct lab_rail_result *result, const struct lab_rail *rail)
                                              .mtu_bytes = 9000,
                                              .buffer_bytes = 256 * 9014,
                                              .dark_ns = 5000000};
+    *result = (struct lab_rail_result){0};
     must(weft_lab_up(&lab, &rail->wiring, &options, scratch, &error), &error);
     bool fine = lab_management_up(&lab, &error) &&
                 lab_rail_run(result, rail, &lab, &arena, scratch, &error);
