@@ -2,11 +2,11 @@
 // SiP-OCS, multi-shot: circuits that follow what waits, as a circuit controller of the flow engine.
 //
 // Circuits are max-min circuits again, of what has begun and is not carried yet, and of a trace of
-// everything else. Together: all switches change at once, each to that of the new permutations that
-// is most like its own, after four dark times of light (the released code: every five dark times);
-// relays are found anew. Staggered: one switch after the other changes to what the others lack
-// most, so that at most one is dark and no pair with two circuits is cut off; every pair that has a
-// circuit at the beginning keeps one, and relays stay where they are.
+// everything else. Together: all switches change at once, after four dark times of light (the
+// released code: every five dark times), divided among them so that few ports move; relays are
+// found anew. Staggered: one switch after the other changes to what the others lack most, so that
+// at most one is dark and no pair with two circuits is cut off; every pair that has a circuit at
+// the beginning keeps one, and relays stay where they are.
 //
 // A port that keeps its peer carries on. A change is asked for (command), then the ports that move
 // are dark. The least time between two changes is a part of the iteration: what follows faster
@@ -85,30 +85,6 @@ static double *wanted(const struct controller *c, const double *unserved, struct
         }
     }
     return demand;
-}
-
-// The planes take the new permutations, each that of those left that moves the fewest of its ports.
-static void assign(struct controller *c, const uint32_t *permutations, struct weft_arena scratch)
-{
-    bool *taken = WEFT_NEW(&scratch, bool, c->planes);
-    for (uint32_t plane = 0; plane < c->planes; plane++) {
-        const uint32_t *own = c->peers + (size_t)plane * c->n;
-        uint32_t best = WEFT_NONE;
-        uint32_t best_kept = 0;
-        for (uint32_t p = 0; p < c->planes; p++) {
-            uint32_t kept = 0;
-            for (uint32_t i = 0; i < c->n && !taken[p]; i++) {
-                kept += own[i] == permutations[(size_t)p * c->n + i];
-            }
-            if (!taken[p] && (best == WEFT_NONE || kept > best_kept)) {
-                best = p;
-                best_kept = kept;
-            }
-        }
-        taken[best] = true;
-        memcpy(c->next + (size_t)plane * c->n, permutations + (size_t)best * c->n,
-               c->n * sizeof *c->next);
-    }
 }
 
 struct gain {
@@ -198,7 +174,8 @@ static void turn_all(struct controller *c, const double *demand, struct weft_are
     struct weft_error ignored;
     struct weft_arena kept = weft_arena_split(&scratch);
     if (sip_circuits_build(&fresh, demand, c->n, c->planes, &kept, scratch, &ignored)) {
-        assign(c, fresh.permutations, scratch);
+        struct weft_circuit_moves moves;
+        weft_circuit_reassign(c->next, &moves, fresh.circuits, c->peers, c->n, c->planes, scratch);
         memcpy(c->next_relay, fresh.relay, (size_t)c->n * c->n * sizeof *c->next_relay);
     }
 }
