@@ -59,7 +59,8 @@ class Test:
         return found
 
     def check_times(self, mode, dark_ms):
-        words = ("--iterations", "3", "--mode", mode, "--dark-time", f"{dark_ms}ms")
+        words = ("--iterations", "3", "--target", "600ms", "--mode", mode, "--dark-time",
+                 f"{dark_ms}ms")
         found = self.result(*words)
         if found is None:
             return
@@ -74,7 +75,8 @@ class Test:
     # Light is looked at twice, by the change and by the controller; without the first look this
     # passes.
     def check_fault(self, fault, whats):
-        words = ("--iterations", "3", "--dark-time", "10ms", "--ocs-fault", fault)
+        words = ("--iterations", "3", "--target", "500ms", "--dark-time", "10ms", "--ocs-fault",
+                 fault)
         found = self.result(*words)
         if found is None:
             return
@@ -178,9 +180,8 @@ def main():
     if first.returncode == 4:
         print(f"SKIP: {first.stderr.strip()}")
         return 77
-    for dark_ms in (1, 10, 25):
-        for mode in ("demand", "provision"):
-            test.check_times(mode, dark_ms)
+    for dark_ms, mode in ((1, "demand"), (10, "provision"), (25, "demand"), (25, "provision")):
+        test.check_times(mode, dark_ms)
     test.check_fault("stuck:1@0.3s", {"failed"})
     test.check_fault("stale@0.3s", {"failed"})
     test.check_fault("slow:300ms@0.3s", {"late"})
