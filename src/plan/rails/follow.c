@@ -13,6 +13,7 @@
 
 #include "plan/rails/play.h"
 
+#include <math.h>
 #include <string.h>
 
 // Peers of all changes that are kept.
@@ -37,6 +38,7 @@ struct rail_follower {
     uint32_t servers, planes;
     uint32_t *role; // per task: 2 * step, + 1 where it is done; WEFT_NONE: neither
     bool *changes;  // per step
+    bool *moves;    // per circuit of the plan: in its order it is not there
     bool *waits;    // per step: not asked before it is ready
     uint32_t *wait_first;
     struct wait *all_waits;
@@ -49,6 +51,9 @@ struct rail_follower {
     bool *touched; // per plane
     uint32_t *first;
     uint32_t *next_link;
+    uint32_t *width;                    // per link: circuits that its operation uses; 0: none does
+    double *rate_Bps, *meanwhile_Bps;   // per link
+    bool *is_held;                      // per link
     struct weft_circuit_change *orders; // of the present instant
     struct weft_circuit_change *record;
     uint32_t record_count, record_room;
@@ -121,6 +126,7 @@ static void find_waits(struct rail_follower *self, const struct walk *walk, uint
         size_t ports[2];
         ports_of(self, &circuits[c], ports);
         self->changes[step] |= moves;
+        self->moves[&circuits[c] - self->setup->lowered->plan->circuits] = moves;
         for (uint32_t i = 0; i < 2 && (moves || !circuits[c].beside); i++) {
             add_wait(self, begin, count,
                      (struct wait){walk->step[ports[i]], walk->begun[ports[i]],
@@ -166,6 +172,7 @@ static void learn(struct rail_follower *self, struct weft_arena scratch)
         take_ports(self, &walk, s);
         circuits += plan->steps[s].circuit_count;
     }
+    self->moves = WEFT_NEW(self->arena, bool, (size_t)circuits + 1);
     self->all_waits = WEFT_NEW(self->arena, struct wait, 2 * (size_t)circuits + 1);
     walk.current = 1;
     uint32_t count = 0;
@@ -228,9 +235,10 @@ static void set_ways(struct rail_follower *self, uint32_t step, bool open)
     for (uint32_t c = 0; c < circuit_count; c++) {
         const struct weft_rail_circuit *circuit = &circuits[c];
         if (!circuit->beside) {
+            uint32_t link = weft_fabric_find_link(self->setup->fabric, circuit->from, circuit->to);
+            self->width[link] += open ? 1 : (uint32_t)-1;
             self->next_link[(size_t)circuit->from * self->servers + circuit->to] =
-                open ? weft_fabric_find_link(self->setup->fabric, circuit->from, circuit->to)
-                     : WEFT_NONE;
+                self->width[link] > 0 ? link : WEFT_NONE;
         }
     }
 }
@@ -241,9 +249,14 @@ static void ask(struct rail_follower *self, uint32_t step, uint64_t now_ps)
     uint32_t circuit_count;
     const struct weft_rail_circuit *circuits = circuits_of(self, step, &circuit_count);
     struct progress *progress = &self->progress[step];
+    const bool *moves = self->moves + self->setup->lowered->plan->steps[step].circuit_first;
+    // What is there in the plan's order may have been turned to what comes behind it by now, where
+    // it is beside this operation.
     for (uint32_t c = 0; c < circuit_count; c++) {
-        self->touched[circuits[c].plane] |= !is_there(self, &circuits[c]);
-        join(self, &circuits[c]);
+        if (moves[c]) {
+            self->touched[circuits[c].plane] = true;
+            join(self, &circuits[c]);
+        }
     }
     progress->asked++;
     progress->lit_ps = now_ps + delays->command_ps + delays->dark_ps + delays->retrain_ps;
@@ -361,6 +374,22 @@ static bool order(void *state, struct weft_plane_orders *orders,
     return true;
 }
 
+// The planes add up all circuits of two servers; an operation has those that it asked for. A link
+// that was held back while others of its circuits turn has those that are lit until all are: it is
+// not to be dark for a whole time once the operation has ended.
+static void hold_back(struct rail_follower *self, const struct weft_circuit_answer *answer)
+{
+    for (uint32_t l = 0; l < self->setup->fabric->link_count; l++) {
+        double rate_Bps = answer->rate_Bps[l];
+        double lit_Bps = answer->meanwhile_Bps[l];
+        double most_Bps = self->width[l] > 0 ? self->width[l] * self->setup->rate_Bps : rate_Bps;
+        bool is_mixed = lit_Bps > 0 || most_Bps < rate_Bps;
+        self->is_held[l] = (self->is_held[l] || is_mixed) && lit_Bps < rate_Bps;
+        self->rate_Bps[l] = fmin(self->is_held[l] ? lit_Bps : rate_Bps, most_Bps);
+        self->meanwhile_Bps[l] = fmin(lit_Bps, self->rate_Bps[l]);
+    }
+}
+
 static bool decide(void *state, struct weft_circuit_answer *answer,
                    const struct weft_circuit_demand *demand, struct weft_arena scratch,
                    struct weft_error *error)
@@ -370,6 +399,9 @@ static bool decide(void *state, struct weft_circuit_answer *answer,
     if (!planes->decide(planes->state, answer, demand, scratch, error)) {
         return false;
     }
+    hold_back(self, answer);
+    answer->rate_Bps = self->rate_Bps;
+    answer->meanwhile_Bps = self->meanwhile_Bps;
     answer->next_link = self->next_link;
     return true;
 }
@@ -402,6 +434,10 @@ static struct rail_follower *lay_out(const struct rail_follow_setup *setup,
         .touched = WEFT_NEW(arena, bool, planes),
         .first = WEFT_NEW(arena, uint32_t, 2 * (size_t)planes * n), // and those that are ordered
         .next_link = WEFT_NEW_RAW(arena, uint32_t, (size_t)n * n),
+        .width = WEFT_NEW(arena, uint32_t, setup->fabric->link_count),
+        .rate_Bps = WEFT_NEW(arena, double, setup->fabric->link_count),
+        .meanwhile_Bps = WEFT_NEW(arena, double, setup->fabric->link_count),
+        .is_held = WEFT_NEW(arena, bool, setup->fabric->link_count),
         .orders = WEFT_NEW(arena, struct weft_circuit_change, planes),
         .arena = arena,
     };

@@ -4,9 +4,10 @@
 //   ring        as many rounds as the collective has; a server sends in a round what came in the
 //               one before
 //   all-to-all  round a ring, each pair the shorter way: in its first round a server sends all that
-//               goes further than itself, then what came and goes on
-//   pair        its bytes; relayed over several circuits, on all of them side by side, as a stream
-//               of chunks is
+//               goes further than itself, then what came and goes on; round a larger ring, whose
+//               servers are not all in it, all circuits carry theirs side by side, as a stream of
+//               chunks does
+//   pair        its bytes; relayed over several circuits, side by side as well
 //
 // What an operation asks a port for comes behind the operation before it there, as the plan has it:
 // circuits are not shared. Around the messages of an operation stand two barriers, ready and done,
@@ -38,6 +39,7 @@ struct lowerer {
     uint32_t *step_of;       // WEFT_NONE: it is no operation
     uint32_t *merged;        // per transfer: the all-to-all that it is part of
     uint32_t *port_done;     // per port: the barrier of its last operation
+    uint32_t *pair_done;     // [from * servers + to]: likewise
     // Of the operation that is emitted.
     const struct weft_rail_step *step;
     struct hop *hops;
@@ -184,6 +186,35 @@ static void send_round(struct lowerer *lowerer, uint32_t from, uint32_t to, doub
     }
 }
 
+// Whether servers of the ring take no part in the all-to-all but relay.
+static bool has_others(const struct lowerer *lowerer, struct weft_arena scratch)
+{
+    const struct weft_taskgraph *graph = lowerer->source;
+    bool *sends = WEFT_NEW(&scratch, bool, graph->server_count);
+    for (uint32_t t = 0; t < graph->task_count; t++) {
+        if (lowerer->merged[t] == lowerer->step->task) {
+            sends[graph->from[t]] = true;
+        }
+    }
+    bool others = false;
+    for (uint32_t h = 0; h < lowerer->hop_count; h++) {
+        others |= !sends[lowerer->hops[h].from];
+    }
+    return others;
+}
+
+// All rounds at once.
+static void stream(struct lowerer *lowerer)
+{
+    uint32_t count = lowerer->hop_count;
+    for (uint32_t r = 1; r < lowerer->rounds; r++) {
+        for (uint32_t h = 0; h < count; h++) {
+            lowerer->bytes[h] += lowerer->bytes[(size_t)r * count + h];
+        }
+    }
+    lowerer->rounds = 1;
+}
+
 // Pairs that all have circuits of their own send over them, others round the ring.
 static void divide_exchange(struct lowerer *lowerer, struct weft_arena *arena)
 {
@@ -205,6 +236,9 @@ static void divide_exchange(struct lowerer *lowerer, struct weft_arena *arena)
         } else {
             send_round(lowerer, graph->from[t], graph->to[t], (double)graph->size_bytes[t]);
         }
+    }
+    if (!direct && has_others(lowerer, *arena)) {
+        stream(lowerer);
     }
 }
 
@@ -287,22 +321,23 @@ static void emit_messages(struct lowerer *lowerer, uint32_t ready, uint32_t done
     }
 }
 
-// Ports in turn: behind the operation before it at each port that it uses.
+// An operation comes behind the one before it at each port that it uses, and between any two
+// servers: circuits of several planes between these are one link, which two would share.
 static void queue_at_ports(struct lowerer *lowerer, uint32_t ready, uint32_t done)
 {
     const struct weft_rail_step *step = lowerer->step;
-    uint32_t n = lowerer->source->server_count;
+    size_t n = lowerer->source->server_count;
     for (uint32_t c = 0; c < step->circuit_count; c++) {
         const struct weft_rail_circuit *circuit =
             &lowerer->out->plan->circuits[step->circuit_first + c];
-        uint32_t *ports[2] = {
-            &lowerer->port_done[(size_t)2 * circuit->plane * n + circuit->from],
-            &lowerer->port_done[(size_t)(2 * circuit->plane + 1) * n + circuit->to]};
-        for (uint32_t i = 0; i < 2 && !circuit->beside; i++) {
-            if (*ports[i] != WEFT_NONE && *ports[i] != done) {
-                edge(lowerer, *ports[i], ready);
+        uint32_t *before[3] = {&lowerer->port_done[2 * circuit->plane * n + circuit->from],
+                               &lowerer->port_done[(2 * circuit->plane + 1) * n + circuit->to],
+                               &lowerer->pair_done[circuit->from * n + circuit->to]};
+        for (uint32_t i = 0; i < 3 && !circuit->beside; i++) {
+            if (*before[i] != WEFT_NONE && *before[i] != done) {
+                edge(lowerer, *before[i], ready);
             }
-            *ports[i] = done;
+            *before[i] = done;
         }
     }
 }
@@ -352,7 +387,9 @@ static void emit(struct lowerer *lowerer, struct weft_arena scratch)
     lowerer->task_count = 0;
     lowerer->edge_count = 0;
     lowerer->device_count = graph->device_count;
+    size_t pairs = (size_t)graph->server_count * graph->server_count;
     memset(lowerer->port_done, 0xff, ports * sizeof(uint32_t)); // WEFT_NONE
+    memset(lowerer->pair_done, 0xff, pairs * sizeof(uint32_t));
     for (uint32_t s = 0; s < plan->step_count && lowerer->task_count <= TASKS_MAX; s++) {
         emit_step(lowerer, s, scratch);
     }
@@ -409,6 +446,8 @@ bool rail_lower(struct rail_lowered *lowered, struct weft_arena *arena, struct w
         .step_of = WEFT_NEW(&scratch, uint32_t, n + 1),
         .merged = WEFT_NEW(&scratch, uint32_t, n + 1),
         .port_done = WEFT_NEW(&scratch, uint32_t, ports + 1),
+        .pair_done =
+            WEFT_NEW(&scratch, uint32_t, (size_t)graph->server_count * graph->server_count),
     };
     find_operations(&lowerer);
     emit(&lowerer, scratch);
