@@ -94,12 +94,16 @@ static void check_schedule(const struct weft_circuit_schedule *schedule)
         const uint32_t *peers = c == 0 ? schedule->first : schedule->changes[c - 1].peers;
         memset(taken, 0, n);
         for (uint32_t i = 0; i < n; i++) {
-            assert_true(peers[i] < n && !taken[peers[i]]);
-            taken[peers[i]] = true;
+            assert_true(peers[i] < n && (peers[i] == i || !taken[peers[i]]));
+            taken[peers[i]] |= peers[i] != i;
         }
         assert_true(c < 2 ||
                     schedule->changes[c - 1].start_ps >= schedule->changes[c - 2].start_ps);
         assert_true(c == 0 || schedule->changes[c - 1].start_ps <= schedule->end_ps);
+    }
+    struct weft_error error;
+    if (!weft_circuit_check_schedule(schedule, NULL, scratch, &error)) {
+        fail_msg("%s", error.message);
     }
 }
 
@@ -126,6 +130,7 @@ static void modes_are_in_order(void **state)
         assert_true(ahead.still_ps <= ahead.iteration_ps);
         better += best.iteration_ps < ahead.iteration_ps;
         check_schedule(&demand.schedule);
+        check_schedule(&ahead.schedule);
         check_schedule(&best.schedule);
         arena = kept;
     }

@@ -19,6 +19,7 @@ struct event {
     uint32_t before;   // label of the phase that ends
     uint32_t phases;   // both labels
     uint32_t op;
+    size_t turned_first; // of its circuits, in `turned`
 };
 
 struct recorder {
@@ -28,7 +29,9 @@ struct recorder {
     struct rail_clock clock;
     struct event *events;
     uint32_t event_count;
-    bool *moved; // per port
+    bool *moved;  // per port
+    bool *turned; // per circuit of an event: in the plan's order it is not there
+    size_t turned_count;
     double dark_ps;
     uint32_t *seen; // per server: the boundary that has counted it last
 };
@@ -79,6 +82,7 @@ static void find_events(struct recorder *recorder)
             size_t ends[2] = {rail_sender(program, arc), rail_receiver(program, arc)};
             bool there = recorder->clock.port_peer[ends[0]] == arc->to &&
                          recorder->clock.port_peer[ends[1]] == arc->from;
+            recorder->turned[recorder->turned_count++] = !there;
             for (uint32_t e = 0; e < 2 && !there; e++) {
                 recorder->moved[ends[e]] = true;
                 recorder->dark_ps += (double)(change->lit_ps - change->dark_ps);
@@ -93,6 +97,8 @@ static void find_events(struct recorder *recorder)
                 .before = before,
                 .phases = before * RAIL_LABEL_COUNT + program->ops[op].label,
                 .op = op,
+                .turned_first = recorder->turned_count - (program->list_first[way->list + 1] -
+                                                          program->list_first[way->list]),
             };
         }
         (void)rail_clock_begin(&recorder->clock, program->order[i], 0);
@@ -158,44 +164,32 @@ static void list_boundaries(struct weft_rail_result *result, struct recorder *re
 
 // ---- circuits over time ----
 
-// Chains of circuits closed to circles, so that every port has a peer: a permutation of the first
-// place's nodes, idle ones joined to themselves.
-static void close_plane(uint32_t *peers, const struct recorder *recorder, uint32_t plane,
-                        bool *entered)
+// Peers of the first place's nodes; those that send to nobody have themselves.
+static void read_plane(uint32_t *peers, const struct recorder *recorder, uint32_t plane)
 {
     const struct rail_program *program = recorder->program;
     uint32_t places = program->options->places;
-    uint32_t servers = program->graph->server_count;
     const uint32_t *sends = recorder->clock.port_peer + (size_t)(2 * plane) * program->node_count;
     const uint32_t *receives = sends + program->node_count;
-    memset(entered, 0, servers * sizeof *entered);
-    for (uint32_t s = 0; s < servers; s++) {
+    for (uint32_t s = 0; s < program->graph->server_count; s++) {
         uint32_t to = sends[(size_t)s * places];
-        bool there = to != WEFT_NONE && receives[to] == s * places;
-        peers[s] = there ? to / places : WEFT_NONE;
-        if (there) {
-            entered[to / places] = true;
-        }
-    }
-    for (uint32_t s = 0; s < servers; s++) {
-        uint32_t end = s;
-        while (!entered[s] && peers[end] != WEFT_NONE) {
-            end = peers[end];
-        }
-        if (!entered[s]) {
-            peers[end] = s;
-        }
+        peers[s] = to != WEFT_NONE && receives[to] == s * places ? to / places : s;
     }
 }
 
-static void turn(struct recorder *recorder, uint32_t op)
+// What is there in the plan's order may by now have been turned to what comes behind it.
+static void turn(struct recorder *recorder, const struct event *event)
 {
     const struct rail_program *program = recorder->program;
-    const struct rail_way *way = rail_way_of(&program->ops[op], recorder->decisions[op]);
-    for (uint32_t a = program->list_first[way->list]; a < program->list_first[way->list + 1]; a++) {
+    const struct rail_way *way =
+        rail_way_of(&program->ops[event->op], recorder->decisions[event->op]);
+    uint32_t first = program->list_first[way->list];
+    for (uint32_t a = first; a < program->list_first[way->list + 1]; a++) {
         const struct rail_arc *arc = &program->arcs[a];
-        recorder->clock.port_peer[rail_sender(program, arc)] = arc->to;
-        recorder->clock.port_peer[rail_receiver(program, arc)] = arc->from;
+        if (recorder->turned[event->turned_first + (a - first)]) {
+            recorder->clock.port_peer[rail_sender(program, arc)] = arc->to;
+            recorder->clock.port_peer[rail_receiver(program, arc)] = arc->from;
+        }
     }
 }
 
@@ -205,21 +199,20 @@ static void list_circuits(struct weft_rail_result *result, struct recorder *reco
     const struct rail_program *program = recorder->program;
     uint32_t servers = program->graph->server_count;
     uint32_t planes = program->plane_count;
-    bool *entered = WEFT_NEW(&scratch, bool, servers);
     for (uint32_t e = 0; e < recorder->event_count; e++) {
-        turn(recorder, recorder->events[e].op); // as the iteration ends, so it begins
+        turn(recorder, &recorder->events[e]); // as the iteration ends, so it begins
     }
     uint32_t *first = WEFT_NEW(arena, uint32_t, (size_t)planes * servers);
     uint32_t *now = WEFT_NEW(&scratch, uint32_t, (size_t)planes * servers);
     for (uint32_t p = 0; p < planes; p++) {
-        close_plane(first + (size_t)p * servers, recorder, p, entered);
+        read_plane(first + (size_t)p * servers, recorder, p);
     }
     memcpy(now, first, (size_t)planes * servers * sizeof *now);
     uint64_t room = (uint64_t)recorder->event_count * planes;
     struct weft_circuit_change *changes = WEFT_NEW(arena, struct weft_circuit_change, room + 1);
     uint32_t count = 0;
     for (uint32_t e = 0; e < recorder->event_count; e++) {
-        turn(recorder, recorder->events[e].op);
+        turn(recorder, &recorder->events[e]);
         bool more = e + 1 < recorder->event_count &&
                     recorder->events[e + 1].at_ps == recorder->events[e].at_ps;
         for (uint32_t p = 0; p < planes && !more; p++) {
@@ -227,7 +220,7 @@ static void list_circuits(struct weft_rail_result *result, struct recorder *reco
                 break;
             }
             uint32_t *peers = WEFT_NEW(arena, uint32_t, servers);
-            close_plane(peers, recorder, p, entered);
+            read_plane(peers, recorder, p);
             uint32_t *before = now + (size_t)p * servers;
             if (memcmp(peers, before, servers * sizeof *peers) != 0) {
                 memcpy(before, peers, servers * sizeof *peers);
@@ -301,6 +294,12 @@ void rail_record(struct weft_rail_result *result, const struct rail_program *pro
     rail_clock_init(&recorder.clock, program, decisions, &rules, &scratch);
     recorder.events = WEFT_NEW(&scratch, struct event, program->op_count + 1);
     recorder.moved = WEFT_NEW(&scratch, bool, ports);
+    size_t circuits = 0;
+    for (uint32_t o = 0; o < program->op_count; o++) {
+        uint32_t list = rail_way_of(&program->ops[o], decisions[o])->list;
+        circuits += program->list_first[list + 1] - program->list_first[list];
+    }
+    recorder.turned = WEFT_NEW(&scratch, bool, circuits + 1);
     recorder.seen = WEFT_NEW(&scratch, uint32_t, program->graph->server_count);
     for (uint32_t i = 0; i < program->graph->task_count; i++) {
         if (program->op_of[program->order[i]] != WEFT_NONE) { // the iteration before
