@@ -8,11 +8,11 @@
 #include "runtime/rails/message.h"
 #include "runtime/rails/phases.h"
 
-enum { RANKS = 4 };
+enum { RANKS = 4, PLANES = 2, PORTS = RANKS * PLANES };
 
 struct desk {
     struct fuzz_desk memory;
-    uint32_t outputs[RANKS];
+    uint32_t outputs[PORTS];
     bool pending;
 };
 
@@ -21,7 +21,7 @@ static void take_change(void *context, const uint32_t *outputs)
     struct desk *desk = context;
     uint32_t entered = 0;
     WEFT_ASSERT(!desk->pending);
-    for (uint32_t i = 0; i < RANKS; i++) {
+    for (uint32_t i = 0; i < PORTS; i++) {
         WEFT_ASSERT(outputs[i] == WEFT_NONE || (entered >> outputs[i] & 1) == 0);
         entered |= outputs[i] == WEFT_NONE ? 0 : 1u << outputs[i];
     }
@@ -52,23 +52,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct lab_circuit pair[] = {{0, 1}, {1, 0}};
     static const struct lab_circuit ring[] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
-    static const struct lab_phase_plan plans[] = {{"pp", 2, pair}, {"dp", 4, ring}};
-    static const uint32_t dark[RANKS] = {WEFT_NONE, WEFT_NONE, WEFT_NONE, WEFT_NONE};
+    static const struct lab_circuit both[] = {{2, 3}, {3, 2}, {RANKS, RANKS + 2}};
+    static const struct lab_phase_plan plans[] = {
+        {"pp", 2, pair}, {"dp", 4, ring}, {"ep", 3, both}};
+    static const uint32_t dark[PORTS] = {WEFT_NONE, WEFT_NONE, WEFT_NONE, WEFT_NONE,
+                                         WEFT_NONE, WEFT_NONE, WEFT_NONE, WEFT_NONE};
     struct desk desk = {.pending = false};
     struct lab_rail_reader reader = {0};
     struct weft_error error;
     uint64_t now_ns = 0;
     fuzz_open(&desk.memory);
-    const struct lab_phases_options options = {
-        .rank_count = RANKS,
-        .phase_count = 2,
-        .phases = plans,
-        .outputs = dark,
-        .absent_ns = 1000000000,
-        .late_ns = 100000000,
-        .gather_ns = 1000000,
-        .failures_max = 3,
-    };
+    const struct lab_phases_options options = {.rank_count = RANKS,
+                                               .plane_count = PLANES,
+                                               .phase_count = sizeof plans / sizeof plans[0],
+                                               .phases = plans,
+                                               .outputs = dark,
+                                               .absent_ns = 1000000000,
+                                               .late_ns = 100000000,
+                                               .gather_ns = 1000000,
+                                               .failures_max = 3};
     const struct lab_phases_sink sink = {NULL, take_change, NULL, &desk};
     struct lab_phases *phases = lab_phases_open(&options, &sink, &desk.memory.arena);
     for (size_t at = 0; at < size;) {
