@@ -180,6 +180,10 @@ static bool predict(struct lab_rail *rail, const struct source *source,
                        (options->mtu_bytes + FRAME_BYTES);
     planned.delays.dark_ps = options->dark_ps;
     planned.latency_ps = hop_ps;
+    if (still.iteration_ps == 0) {
+        return weft_fail(environment->error, WEFT_INPUT,
+                         "its iteration takes no time; give its tasks times or bytes");
+    }
     return weft_rail_run(&rail->predicted, &rail->graph, &planned, environment) &&
            check_steps(&rail->predicted, &rail->graph, environment->error);
 }
@@ -210,6 +214,37 @@ static bool compile(struct lab_rail *rail, const struct weft_environment *enviro
                                    environment->arena, environment->error);
 }
 
+// The circuits that the lab is raised with, a permutation: a port whose circuit is dark as the job
+// begins leads to its own server, or to one that nobody sends to.
+static const uint32_t *wire(const struct lab_rail_schedule *schedule, struct weft_arena *arena)
+{
+    uint32_t n = schedule->rank_count;
+    uint32_t *planes = WEFT_NEW(arena, uint32_t, n);
+    bool *taken = WEFT_NEW(arena, bool, n);
+    for (uint32_t r = 0; r < n; r++) {
+        planes[r] = schedule->outputs[r];
+        if (planes[r] != WEFT_NONE) {
+            taken[planes[r]] = true;
+        }
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        if (planes[r] == WEFT_NONE && !taken[r]) {
+            planes[r] = r;
+            taken[r] = true;
+        }
+    }
+    for (uint32_t r = 0, free = 0; r < n; r++) {
+        while (planes[r] == WEFT_NONE && taken[free]) {
+            free++;
+        }
+        if (planes[r] == WEFT_NONE) {
+            planes[r] = free;
+            taken[free] = true;
+        }
+    }
+    return planes;
+}
+
 bool lab_rail_prepare(struct lab_rail *rail, const struct lab_rail_options *options,
                       const struct weft_environment *environment)
 {
@@ -220,12 +255,9 @@ bool lab_rail_prepare(struct lab_rail *rail, const struct lab_rail_options *opti
         return false;
     }
     uint32_t n = rail->graph.server_count;
-    uint32_t *planes = WEFT_NEW(environment->arena, uint32_t, n);
-    for (uint32_t r = 0; r < n; r++) {
-        uint32_t to = rail->schedule.outputs[r];
-        planes[r] = to == WEFT_NONE ? r : to;
-    }
-    rail->wiring = (struct weft_lab_wiring){
-        .server_count = n, .port_count = 1, .planes = planes, .rate_Bps = source.rate_Bps};
+    rail->wiring = (struct weft_lab_wiring){.server_count = n,
+                                            .port_count = 1,
+                                            .planes = wire(&rail->schedule, environment->arena),
+                                            .rate_Bps = source.rate_Bps};
     return true;
 }

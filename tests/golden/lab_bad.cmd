@@ -82,7 +82,9 @@ made leaf-spine >leaf.json
 made photonic-rails >old.json
 made photonic-rails ', "rail": {"alike": 1, "ports": 1, "rate_Bps": 1e9, "latency_ps": 1,
     "graph": {}}' >half-rail.json
-for plan in mixnet sip leaf old half-rail; do
+made photonic-rails ', "rail": {"alike": 1, "ports": 1, "rate_Bps": 1e9, "latency_ps": 1,
+    "graph": {"servers": 2, "devices": [], "groups": [], "tasks": []}}' >idle.json
+for plan in mixnet sip leaf old half-rail idle; do
     try weft lab run $plan.json
 done
 weft plan gpt3-350m "$EXAMPLES/clusters/128x8-100g.yaml" --batch 512 --fabric photonic-rails \
