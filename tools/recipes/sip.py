@@ -30,6 +30,22 @@ def sip_sweep(tool):
     return [part(*job) for job in JOBS]
 
 
+@table("sip-gpus", "docs/sip-ml.md", "long",
+       "job | 64: ms | over 400G | 256: ms | over 400G | 1024: ms | over 400G",
+       "weft optics sip MODEL --batch B --gpus 64,256,1024 --weights BYTES --wavelengths 80 "
+       "--fabric sip-ocs --electrical 400Gbps", numbers=True)
+def sip_gpus(tool):
+    def part(title, model, batch, weights):
+        def rows():
+            found = tool.weft("optics", "sip", model, "--batch", batch, "--gpus", "64,256,1024",
+                              "--weights", weights, "--wavelengths", 80, "--fabric", "sip-ocs",
+                              "--electrical", "400Gbps")["rows"]
+            return [[title] + [cell for row in found for cell in
+                               (ms(row["iteration_s"]), f"{row['speedups'][0]:.2f}")]]
+        return rows
+    return [part(*job) for job in JOBS]
+
+
 @table("sip-points", "docs/sip-ml.md", "dear",
        "job | over | 20 wavelengths | 40 | 80 | 160 | 320",
        "weft optics sip MODEL --batch B --gpus 1024 --dp 128 --weights BYTES "

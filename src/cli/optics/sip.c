@@ -56,7 +56,7 @@ static const char doc[] =
     "\n"
     "Examples:\n"
     "  $ weft optics sip resnet50 --gpus 64,1024 --wavelengths 20,320\n"
-    "  $ weft optics sip gpt3-350m --fabric sip-ocs --dark-time 1us,100us,10ms --csv\n";
+    "  $ weft optics sip gpt2-355m --fabric sip-ocs --dark-time 1us,100us,10ms --csv\n";
 
 struct sip_input {
     struct cli *cli;
