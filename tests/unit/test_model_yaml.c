@@ -220,6 +220,9 @@ static const struct {
     {"batch: 1\nzoo: vgg16\ndtype: bf16\n",
      "line 3: dtype: it is for operators; transformers take it among their numbers"},
     {"batch: 1\npreset: dlrm\n", "line 1: bottom_layers: 0; give 1 to 4096"},
+    {"batch: 1\nzoo: transformer-big\nnumbers: {vocabulary: 0}\n",
+     "line 3: vocabulary and ffn_units belong to the published network; give both, or none for the "
+     "stripped one"},
     {STACK "  layers: 2\n  hidden: 8\n  heads: 3\n  sequence: 4\n  vocabulary: 9\n"
            "  ffn_units: 9\n",
      "line 3: operator 'layer_0_attention': 3 heads do not divide the hidden size 8; give "
