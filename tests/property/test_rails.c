@@ -7,7 +7,7 @@
 // Mutations it failed with: the change asked for when the first of its ports is free, not the last;
 // circuits looked at from their sender alone; provisioning that waits until the operation is ready;
 // the dark time twice in the bound; ways that get along left out of it; trials kept that are
-// slower.
+// slower; circuits over time that turn back what an operation behind has asked for.
 
 #include "../seeds.h"
 #include "weft/plan/rails.h"
