@@ -212,6 +212,17 @@ bool weft_circuit_check_schedule(const struct weft_circuit_schedule *schedule,
                                  const struct weft_circuit_traffic *traffic,
                                  struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
 
+// The same without an end at the first breach: a line for each. What a breach makes of what follows
+// is looked at as well: a change of a busy port is taken as made.
+struct weft_circuit_breaches {
+    uint32_t count;
+    const char **lines;
+};
+void weft_circuit_list_breaches(struct weft_circuit_breaches *breaches,
+                                const struct weft_circuit_schedule *schedule,
+                                const struct weft_circuit_traffic *traffic,
+                                struct weft_arena *arena, struct weft_arena scratch);
+
 // ---- changes ----
 
 struct weft_circuit_moves {

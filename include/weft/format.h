@@ -8,6 +8,7 @@
 // that names the place and the remedy.
 
 #include "weft/format/chakra.h"
+#include "weft/format/circuits.h"
 #include "weft/format/claims.h"
 #include "weft/format/cluster.h"
 #include "weft/format/comparisons.h"

@@ -36,8 +36,32 @@ struct check {
     size_t *first;       // per port: its first hold, one for each at the start
     size_t *last;
     size_t hold_count;
+    struct weft_circuit_breaches *breaches; // all that is wrong; NULL: the first ends the check
+    uint32_t breach_room;
+    struct weft_arena *kept; // holds them
     struct weft_error *error;
 };
+
+// Whether the check goes on behind a breach, which is on the list then.
+static bool goes_on(struct check *check)
+{
+    struct weft_circuit_breaches *breaches = check->breaches;
+    if (breaches == NULL) {
+        return false;
+    }
+    if (breaches->count == check->breach_room) {
+        check->breach_room = check->breach_room > 0 ? 2 * check->breach_room : 16;
+        const char **lines = WEFT_NEW(check->kept, const char *, check->breach_room);
+        for (uint32_t i = 0; i < breaches->count; i++) {
+            lines[i] = breaches->lines[i];
+        }
+        breaches->lines = lines;
+    }
+    const char *message = check->error->message;
+    breaches->lines[breaches->count++] = weft_arena_text(check->kept, message, strlen(message));
+    *check->error = (struct weft_error){.code = WEFT_OK};
+    return true;
+}
 
 static const char *show(char *text, uint64_t time_ps)
 {
@@ -46,26 +70,47 @@ static const char *show(char *text, uint64_t time_ps)
 
 // ---- changes ----
 
-// No port receives from two. One that sends to nobody (itself) may receive.
-static bool is_permutation(const struct check *check, uint32_t plane, const uint32_t *peers,
-                           const char *when, bool *is_taken)
+// Whether the check goes on where peers of this change (WEFT_NONE: those at first) are wrong.
+static bool go_on_from(struct check *check, uint32_t change)
+{
+    if (change != WEFT_NONE) {
+        weft_wrap(check->error, "change %u", change);
+    }
+    return goes_on(check);
+}
+
+// No port receives from two. One that sends to nobody (itself) may receive. False where the check
+// ends here.
+static bool check_peers(struct check *check, uint32_t plane, const uint32_t *peers, uint32_t change,
+                        bool *is_taken)
 {
     uint32_t n = check->schedule->node_count;
+    const struct weft_circuit_losses *losses = check->traffic->losses;
+    char when[WEFT_UNIT_TEXT] = "at first";
+    if (change != WEFT_NONE) {
+        show(when, check->schedule->changes[change].start_ps);
+    }
     memset(is_taken, 0, n * sizeof(bool));
     for (uint32_t i = 0; i < n; i++) {
         if (peers[i] == i) {
             continue;
         }
-        if (peers[i] >= n || is_taken[peers[i]]) {
-            return weft_fail(check->error, WEFT_INPUT,
-                             "plane %u, %s: port %u sends to port %u, which %s; give a permutation",
-                             plane, when, i, peers[i],
-                             peers[i] >= n ? "does not exist" : "another sends to");
+        bool is_there = peers[i] < n;
+        if (!is_there || is_taken[peers[i]]) {
+            weft_fail(check->error, WEFT_INPUT,
+                      "plane %u, %s: port %u sends to port %u, which %s; give a permutation", plane,
+                      when, i, peers[i], is_there ? "another sends to" : "does not exist");
+            if (!go_on_from(check, change)) {
+                return false;
+            }
         }
-        is_taken[peers[i]] = true;
-        const struct weft_circuit_losses *losses = check->traffic->losses;
-        if (losses != NULL && !weft_circuit_check_loss(losses, plane, i, peers[i], check->error)) {
-            return weft_wrap(check->error, "%s", when);
+        if (is_there) {
+            is_taken[peers[i]] = true;
+        }
+        if (losses != NULL && is_there &&
+            !weft_circuit_check_loss(losses, plane, i, peers[i], check->error) &&
+            (weft_wrap(check->error, "%s", when) || !go_on_from(check, change))) {
+            return false;
         }
     }
     return true;
@@ -81,16 +126,17 @@ static bool take_change(struct check *check, uint32_t index, bool *is_taken)
     char until[WEFT_UNIT_TEXT];
     show(when, change->start_ps);
     if (change->plane >= schedule->plane_count) {
-        return weft_fail(check->error, WEFT_INPUT, "change %u, at %s: no plane %u, there are %u",
-                         index, when, change->plane, schedule->plane_count);
+        weft_fail(check->error, WEFT_INPUT, "change %u, at %s: no plane %u, there are %u", index,
+                  when, change->plane, schedule->plane_count);
+        return goes_on(check);
     }
     if (index > 0 && change->start_ps < schedule->changes[index - 1].start_ps) {
-        return weft_fail(check->error, WEFT_INPUT,
-                         "change %u, at %s: starts before the one above it; sort by start", index,
-                         when);
+        weft_fail(check->error, WEFT_INPUT,
+                  "change %u, at %s: starts before the one above it; sort by start", index, when);
+        return goes_on(check);
     }
-    if (!is_permutation(check, change->plane, change->peers, when, is_taken)) {
-        return weft_wrap(check->error, "change %u", index);
+    if (!check_peers(check, change->plane, change->peers, index, is_taken)) {
+        return false;
     }
     uint64_t turns_ps = change->start_ps + delays->command_ps;
     uint64_t steady_ps = turns_ps + delays->dark_ps + delays->retrain_ps;
@@ -100,10 +146,12 @@ static bool take_change(struct check *check, uint32_t index, bool *is_taken)
             continue;
         }
         if (check->steady_ps[port] > change->start_ps) {
-            return weft_fail(check->error, WEFT_INFEASIBLE,
-                             "change %u, at %s: port %u of plane %u still changes until %s; start "
-                             "then",
-                             index, when, i, change->plane, show(until, check->steady_ps[port]));
+            weft_fail(check->error, WEFT_INFEASIBLE,
+                      "change %u, at %s: port %u of plane %u still changes until %s; start then",
+                      index, when, i, change->plane, show(until, check->steady_ps[port]));
+            if (!goes_on(check)) {
+                return false;
+            }
         }
         check->peers[port] = change->peers[i];
         check->steady_ps[port] = change->peers[i] == i ? change->start_ps : steady_ps;
@@ -135,7 +183,7 @@ static bool follow(struct check *check, struct weft_arena *arena)
     check->first = WEFT_NEW_RAW(arena, size_t, ports);
     check->last = WEFT_NEW_RAW(arena, size_t, ports);
     for (uint32_t plane = 0; plane < schedule->plane_count; plane++) {
-        if (!is_permutation(check, plane, &schedule->first[plane * n], "at first", is_taken)) {
+        if (!check_peers(check, plane, &schedule->first[plane * n], WEFT_NONE, is_taken)) {
             return false;
         }
     }
@@ -248,8 +296,7 @@ static inline bool ends_first(const struct open_burst *a, const struct open_burs
 WEFT_HEAP(open_heap, struct open_heap, struct open_burst, 2, ends_first, weft_heap_no_places)
 
 // Serves what is open from now on until then, the first end first. False: one ends too late.
-static bool serve(const struct check *check, struct open_heap *open, double *now_ps,
-                  double until_ps)
+static bool serve(struct check *check, struct open_heap *open, double *now_ps, double until_ps)
 {
     double ps_per_byte = (double)WEFT_PS_PER_S / check->traffic->rate_Bps;
     while (open->count > 0 && *now_ps < until_ps) {
@@ -259,11 +306,16 @@ static bool serve(const struct check *check, struct open_heap *open, double *now
             const struct weft_circuit_burst *own = &check->traffic->bursts[burst->burst];
             char end[WEFT_UNIT_TEXT];
             char needed[WEFT_UNIT_TEXT];
-            return weft_fail(check->error, WEFT_INFEASIBLE,
-                             "burst %u: port %u of plane %u carries its %g bytes by %s at the "
-                             "earliest, and it ends at %s; send less or give it longer",
-                             burst->burst, own->from, own->plane, own->bytes,
-                             show(needed, (uint64_t)end_ps), show(end, burst->end_ps));
+            weft_fail(check->error, WEFT_INFEASIBLE,
+                      "burst %u: port %u of plane %u carries its %g bytes by %s at the earliest, "
+                      "and it ends at %s; send less or give it longer",
+                      burst->burst, own->from, own->plane, own->bytes,
+                      show(needed, (uint64_t)end_ps), show(end, burst->end_ps));
+            if (!goes_on(check)) {
+                return false;
+            }
+            open_heap_pop(open); // the rest is looked at as if it had not been sent
+            continue;
         }
         if (end_ps > until_ps) {
             burst->left_bytes -= (until_ps - *now_ps) / ps_per_byte;
@@ -278,7 +330,7 @@ static bool serve(const struct check *check, struct open_heap *open, double *now
 
 // No port sends more than its rate allows. Bursts of a port that are to different peers never meet,
 // since each is within the time of its circuit.
-static bool check_rates(const struct check *check, struct weft_arena scratch)
+static bool check_rates(struct check *check, struct weft_arena scratch)
 {
     const struct weft_circuit_traffic *traffic = check->traffic;
     uint32_t count = traffic->burst_count;
@@ -307,7 +359,7 @@ static bool check_rates(const struct check *check, struct weft_arena scratch)
     return serve(check, &open, &now_ps, (double)INFINITY);
 }
 
-static bool check_demand(const struct check *check, struct weft_arena scratch)
+static bool check_demand(struct check *check, struct weft_arena scratch)
 {
     const struct weft_circuit_traffic *traffic = check->traffic;
     size_t n = check->schedule->node_count;
@@ -317,34 +369,62 @@ static bool check_demand(const struct check *check, struct weft_arena scratch)
     double *carried = WEFT_NEW(&scratch, double, n *n);
     for (uint32_t b = 0; b < traffic->burst_count; b++) {
         const struct weft_circuit_burst *burst = &traffic->bursts[b];
-        carried[burst->from * n + burst->to] += burst->bytes;
+        if (burst->from < n && burst->to < n) { // else that is on the list
+            carried[burst->from * n + burst->to] += burst->bytes;
+        }
     }
     for (size_t pair = 0; pair < n * n; pair++) {
         double asked = pair / n == pair % n ? 0 : traffic->demand_bytes[pair];
         if (carried[pair] < asked * (1 - ROUNDING)) {
-            return weft_fail(check->error, WEFT_INFEASIBLE,
-                             "port %zu to port %zu: %g of %g bytes are carried by the end of the "
-                             "schedule; add bursts for the rest",
-                             pair / n, pair % n, carried[pair], asked);
+            weft_fail(check->error, WEFT_INFEASIBLE,
+                      "port %zu to port %zu: %g of %g bytes are carried by the end of the "
+                      "schedule; add bursts for the rest",
+                      pair / n, pair % n, carried[pair], asked);
+            if (!goes_on(check)) {
+                return false;
+            }
         }
     }
     return true;
 }
 
+static bool check_all(struct check *check, struct weft_arena scratch)
+{
+    if (!follow(check, &scratch)) {
+        return false;
+    }
+    for (uint32_t b = 0; b < check->traffic->burst_count; b++) {
+        if (!check_burst(check, b) && !goes_on(check)) {
+            return false;
+        }
+    }
+    return check_rates(check, scratch) && check_demand(check, scratch);
+}
+
+static const struct weft_circuit_traffic no_traffic = {.bursts = NULL};
+
 bool weft_circuit_check_schedule(const struct weft_circuit_schedule *schedule,
                                  const struct weft_circuit_traffic *traffic,
                                  struct weft_arena scratch, struct weft_error *error)
 {
-    const struct weft_circuit_traffic nothing = {.bursts = NULL};
     struct check check = {
-        .schedule = schedule, .traffic = traffic == NULL ? &nothing : traffic, .error = error};
-    if (!follow(&check, &scratch)) {
-        return false;
+        .schedule = schedule, .traffic = traffic == NULL ? &no_traffic : traffic, .error = error};
+    return check_all(&check, scratch);
+}
+
+void weft_circuit_list_breaches(struct weft_circuit_breaches *breaches,
+                                const struct weft_circuit_schedule *schedule,
+                                const struct weft_circuit_traffic *traffic,
+                                struct weft_arena *arena, struct weft_arena scratch)
+{
+    struct weft_error error = {.code = WEFT_OK};
+    *breaches = (struct weft_circuit_breaches){.count = 0};
+    struct check check = {.schedule = schedule,
+                          .traffic = traffic == NULL ? &no_traffic : traffic,
+                          .breaches = breaches,
+                          .kept = arena,
+                          .error = &error};
+    if (!check_all(&check, scratch)) {
+        goes_on(&check); // of what cannot be looked at further
     }
-    for (uint32_t b = 0; b < check.traffic->burst_count; b++) {
-        if (!check_burst(&check, b)) {
-            return false;
-        }
-    }
-    return check_rates(&check, scratch) && check_demand(&check, scratch);
 }

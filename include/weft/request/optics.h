@@ -132,6 +132,20 @@ bool weft_request_change(struct weft_change_result *result,
 const char *weft_request_change_json(const struct weft_change_result *result,
                                      struct weft_arena *arena);
 
+// ---- schedules that stand in a file ----
+
+struct weft_circuit_check_result {
+    uint32_t node_count, plane_count, change_count, burst_count;
+    bool demand, losses; // the file has them, so that they were looked at
+    struct weft_circuit_breaches breaches;
+};
+// Breaches are a result. Fails where the file cannot be read (weft/format/circuits.h).
+bool weft_request_circuit_check(struct weft_circuit_check_result *result, const char *path,
+                                struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.optics-check/1"
+const char *weft_request_circuit_check_json(const struct weft_circuit_check_result *result,
+                                            struct weft_arena *arena);
+
 WEFT_API_END
 
 #endif

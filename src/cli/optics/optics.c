@@ -19,6 +19,8 @@ static const struct cli_entry subs[] = {
      optics_rails_cost},
     {"change", "from circuits to others: which ports move, in which order, how long",
      optics_change},
+    {"check", "whether a schedule of circuits can be carried out, a line for each breach",
+     optics_check},
     {NULL, NULL, NULL},
 };
 

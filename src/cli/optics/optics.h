@@ -10,6 +10,7 @@
 
 int optics_collective(int argc, char **argv);
 int optics_change(int argc, char **argv);
+int optics_check(int argc, char **argv);
 int optics_color(int argc, char **argv);
 int optics_maxmin(int argc, char **argv);
 int optics_moe(int argc, char **argv);

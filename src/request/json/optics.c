@@ -142,7 +142,32 @@ const char *weft_request_change_json(const struct weft_change_result *result,
     weft_set_count(object, "cut_pairs", result->stagger.cut_single + result->stagger.cut_double);
     weft_set_count(object, "cut_pairs_of_two", result->stagger.cut_double);
     weft_set_truth(object, "order_proved", result->stagger.is_proved);
+    const struct weft_circuit_delays *delays = &result->schedule.delays;
+    json_t *parts = json_object();
+    weft_set_real(parts, "command_s", weft_seconds(delays->command_ps));
+    weft_set_real(parts, "dark_s", weft_seconds(delays->dark_ps));
+    weft_set_real(parts, "retrain_s", weft_seconds(delays->retrain_ps));
+    weft_set_real(parts, "first_s", weft_seconds(delays->first_ps));
+    weft_set(object, "delays", parts);
     set_matrix(object, "first", result->before, result->plane_count, result->node_count);
     set_changes(object, result);
+    return weft_set_finish(object, arena);
+}
+
+const char *weft_request_circuit_check_json(const struct weft_circuit_check_result *result,
+                                            struct weft_arena *arena)
+{
+    json_t *object = weft_set_object("weft.optics-check/1");
+    weft_set_count(object, "nodes", result->node_count);
+    weft_set_count(object, "switches", result->plane_count);
+    weft_set_count(object, "changes", result->change_count);
+    weft_set_count(object, "bursts", result->burst_count);
+    weft_set_truth(object, "demand", result->demand);
+    weft_set_truth(object, "losses", result->losses);
+    weft_set_truth(object, "holds", result->breaches.count == 0);
+    json_t *list = weft_set_list(object, "breaches");
+    for (uint32_t i = 0; i < result->breaches.count; i++) {
+        json_array_append_new(list, json_string(result->breaches.lines[i]));
+    }
     return weft_set_finish(object, arena);
 }
