@@ -282,8 +282,9 @@ static void bytes_go_over_circuits_that_are_there(void **state)
         uint32_t count = self.experts.schedule.exchange_count;
         uint32_t outputs[64];
         printf("seed %u\n", seed);
+        const uint32_t *first = self.rail.schedule.outputs;
         for (uint32_t port = 0; port < self.job.circuits * self.job.servers; port++) {
-            outputs[port] = self.rail.schedule.outputs[port];
+            outputs[port] = first != NULL ? first[port] : WEFT_NONE;
         }
         for (uint32_t e = 0; e < 2 * count; e++) { // the second iteration goes on from the first
             turn(outputs, &self, e % count);
