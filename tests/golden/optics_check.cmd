@@ -12,7 +12,8 @@ $3
 json.dump(t, open('$2', 'w'))"; }
 edit good.json busy.json 't["changes"][1]["switch"] = 1; t["changes"][1]["start_s"] = 0.01'
 try weft optics check busy.json
-edit good.json twice.json 't["first"][0][0] = t["first"][0][1]; t["changes"][1]["peers"][0] = 0'
+edit good.json twice.json 't["first"][0][0] = t["first"][0][1]
+t["changes"][1]["peers"][0] = t["changes"][1]["peers"][1]'
 try weft optics check twice.json
 # What is carried: a burst over a port that turns, one that is too large, bytes that are missing.
 cat >carried.json <<'END'
@@ -54,3 +55,5 @@ echo nothing >bad.json
 try weft optics check bad.json
 try weft optics check missing.json
 try weft optics check
+weft optics rails "$EXAMPLES/rails/job-a.yaml" --json -o rails.json
+try weft optics check rails.json

@@ -257,6 +257,13 @@ static bool read_root(struct weft_circuit_file *file, const json_t *root, struct
                       struct weft_error *error)
 {
     struct weft_circuit_schedule *schedule = &file->schedule;
+    const char *schema = json_string_value(json_object_get(root, "schema"));
+    if (schema != NULL && json_object_get(root, "nodes") == NULL) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%.40s has no schedule of switches; take what weft optics change --json "
+                         "writes",
+                         schema);
+    }
     return weft_json_u32(&schedule->node_count, root, "nodes", 1, NODES_MAX, error) &&
            weft_json_u32(&schedule->plane_count, root, "switches", 1, NODES_MAX, error) &&
            read_first(schedule, root, arena, error) && read_changes(schedule, root, arena, error) &&
