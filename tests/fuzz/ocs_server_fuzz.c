@@ -5,17 +5,11 @@
 //
 // Seen to fail on corpus/ocs_server/stranger_deletes when refuse() was left out.
 
-#include "fuzz.h"
-
-#include "runtime/ocs/emulator/emulator.h"
 #include "runtime/ocs/yang.h"
+#include "stranger.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-enum { PORTS = 8, TURNS_MAX = 200 };
+enum { PORTS = 8 };
 
 // admin:root without what padding may hide.
 static const char password[] = "YWRtaW46cm9vd";
@@ -37,69 +31,19 @@ static int connect_to(struct weft_ocs_emulation *self)
     return ends[0];
 }
 
-// Reads what has come; the first bytes stay in `answer`, a zero behind them. False at the end.
-static bool drain(int fd, char answer[256])
+static uint32_t clients(const struct weft_ocs_emulation *self)
 {
-    char data[4096];
-    ssize_t got = 0;
-    while ((got = recv(fd, data, sizeof data, 0)) > 0) {
-        if (answer != NULL && answer[0] == '\0') {
-            snprintf(answer, 256, "%.*s", (int)(got < 255 ? got : 255), data);
-        }
-    }
-    return got < 0 && errno == EAGAIN;
+    return weft_http_server_count(self->server);
 }
 
-// Sends the pieces, then ends its side, and waits for the server to end its own.
-static void send_all(struct weft_ocs_emulation *self, const uint8_t *data, size_t size)
-{
-    int fd = connect_to(self);
-    bool open = true;
-    for (size_t at = 0; at < size && open;) {
-        const uint8_t *mark = memchr(data + at, 0xff, size - at);
-        size_t bytes = mark != NULL ? (size_t)(mark - data) - at : size - at;
-        for (size_t sent = 0; sent < bytes && open;) {
-            ssize_t put = send(fd, data + at + sent, bytes - sent, MSG_NOSIGNAL);
-            open = put > 0 || (put < 0 && errno == EAGAIN);
-            sent += put > 0 ? (size_t)put : 0;
-            turn(self);
-            open = drain(fd, NULL) && open;
-        }
-        at += bytes + 1;
-    }
-    shutdown(fd, SHUT_WR);
-    for (int i = 0; i < TURNS_MAX && weft_http_server_count(self->server) > 0; i++) {
-        turn(self);
-        drain(fd, NULL);
-    }
-    close(fd);
-    for (int i = 0; i < TURNS_MAX && weft_http_server_count(self->server) > 0; i++) {
-        turn(self);
-    }
-    WEFT_ASSERT(weft_http_server_count(self->server) == 0);
-}
-
-// In what was sent, the pieces put together.
-static bool has_password(const uint8_t *data, size_t size)
-{
-    char *sent = fuzz_string(data, size);
-    size_t bytes = 0;
-    for (size_t i = 0; i < size; i++) {
-        if (data[i] != 0xff) {
-            sent[bytes++] = (char)data[i];
-        }
-    }
-    bool found = memmem(sent, bytes, password, sizeof password - 1) != NULL;
-    free(sent);
-    return found;
-}
+static const struct fuzz_server server = {turn, connect_to, clients};
 
 // Another client, who has the password, is answered.
 static void check_service(struct weft_ocs_emulation *self)
 {
     static const char ask[] = "GET " WEFT_YANG_ROOT "cross-connects HTTP/1.1\r\nHost: a\r\n"
                               "Authorization: Basic YWRtaW46cm9vdA==\r\n\r\n";
-    char answer[256] = "";
+    char answer[ANSWER_BYTES] = "";
     int fd = connect_to(self);
     WEFT_ASSERT(send(fd, ask, sizeof ask - 1, MSG_NOSIGNAL) == (ssize_t)sizeof ask - 1);
     for (int i = 0; i < TURNS_MAX && answer[0] == '\0'; i++) {
@@ -125,10 +69,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct weft_ocs_core_answer answer;
     WEFT_ASSERT(weft_ocs_core_change(&self.core, &answer, outputs, desk.scratch, &error));
-    send_all(&self, data, size);
+    send_all(&self, &server, data, size);
     memcpy(after, self.core.reported, sizeof after);
     WEFT_ASSERT(weft_ocs_check_matching(after, PORTS, desk.scratch, &error));
-    if (!has_password(data, size)) {
+    if (!has_password(data, size, password, "\xff")) {
         WEFT_ASSERT(memcmp(outputs, after, sizeof after) == 0);
     }
     check_service(&self);

@@ -3,15 +3,9 @@
 // client sends, in pieces (0xff ends one), only one who has the password moves circuits, circuits
 // stay a matching, every connection ends, and the next client is served.
 
-#include "fuzz.h"
+#include "stranger.h"
 
-#include "runtime/ocs/emulator/emulator.h"
-
-#include <errno.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-enum { PORTS = 8, TURNS_MAX = 200 };
+enum { PORTS = 8 };
 
 static const char password[] = "root";
 
@@ -29,67 +23,18 @@ static int connect_to(struct weft_ocs_emulation *self)
     return ends[0];
 }
 
-// Reads what has come; the last bytes stay in `answer`, a zero behind them. False at the end.
-static bool drain(int fd, char answer[256])
+static uint32_t clients(const struct weft_ocs_emulation *self)
 {
-    char data[4096];
-    ssize_t got = 0;
-    while ((got = recv(fd, data, sizeof data, 0)) > 0) {
-        if (answer != NULL) {
-            snprintf(answer, 256, "%.*s", (int)(got < 255 ? got : 255), data);
-        }
-    }
-    return got < 0 && errno == EAGAIN;
+    return weft_line_server_count(self->line_server);
 }
 
-static void send_all(struct weft_ocs_emulation *self, const uint8_t *data, size_t size)
-{
-    int fd = connect_to(self);
-    bool open = true;
-    for (size_t at = 0; at < size && open;) {
-        const uint8_t *mark = memchr(data + at, 0xff, size - at);
-        size_t bytes = mark != NULL ? (size_t)(mark - data) - at : size - at;
-        for (size_t sent = 0; sent < bytes && open;) {
-            ssize_t put = send(fd, data + at + sent, bytes - sent, MSG_NOSIGNAL);
-            open = put > 0 || (put < 0 && errno == EAGAIN);
-            sent += put > 0 ? (size_t)put : 0;
-            turn(self);
-            open = drain(fd, NULL) && open;
-        }
-        at += bytes + 1;
-    }
-    shutdown(fd, SHUT_WR);
-    for (int i = 0; i < TURNS_MAX && weft_line_server_count(self->line_server) > 0; i++) {
-        turn(self);
-        drain(fd, NULL);
-    }
-    close(fd);
-    for (int i = 0; i < TURNS_MAX && weft_line_server_count(self->line_server) > 0; i++) {
-        turn(self);
-    }
-    WEFT_ASSERT(weft_line_server_count(self->line_server) == 0);
-}
-
-// In what was sent, pieces and quotes put together.
-static bool has_password(const uint8_t *data, size_t size)
-{
-    char *sent = fuzz_string(data, size);
-    size_t bytes = 0;
-    for (size_t i = 0; i < size; i++) {
-        if (data[i] != 0xff && data[i] != '\\') {
-            sent[bytes++] = (char)data[i];
-        }
-    }
-    bool found = memmem(sent, bytes, password, sizeof password - 1) != NULL;
-    free(sent);
-    return found;
-}
+static const struct fuzz_server server = {turn, connect_to, clients};
 
 // Another client, who has the password, is answered.
 static void check_service(struct weft_ocs_emulation *self)
 {
     static const char ask[] = "ACT-USER::admin:1::root;\nRTRV-NOTHING:::2:;";
-    char answer[256] = "";
+    char answer[ANSWER_BYTES] = "";
     int fd = connect_to(self);
     WEFT_ASSERT(send(fd, ask, sizeof ask - 1, MSG_NOSIGNAL) == (ssize_t)sizeof ask - 1);
     for (int i = 0; i < TURNS_MAX && strstr(answer, "M  2 DENY") == NULL; i++) {
@@ -120,9 +65,9 @@ static void try_protocol(enum weft_ocs_protocol protocol, const uint8_t *data, s
         self.provisioned[i] = outputs[i];
     }
     WEFT_ASSERT(weft_ocs_core_change(&self.core, &answer, outputs, desk.scratch, &error));
-    send_all(&self, data, size);
+    send_all(&self, &server, data, size);
     WEFT_ASSERT(weft_ocs_check_matching(self.core.reported, PORTS, desk.scratch, &error));
-    if (!has_password(data, size)) {
+    if (!has_password(data, size, password, "\xff\\")) {
         WEFT_ASSERT(memcmp(outputs, self.core.reported, sizeof outputs) == 0);
     }
     check_service(&self);

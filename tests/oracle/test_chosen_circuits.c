@@ -3,6 +3,7 @@
 // exhaustive search over multisets of permutations, rings by exact search, all-to-alls beside
 // packets by CBC to optimality.
 
+#include "sheet_matrices.h"
 #include "weft/circuit.h"
 
 #include <math.h>
@@ -188,34 +189,21 @@ static void check_split(const uint32_t *circuits, const struct weft_split_times 
 static void all_to_alls_beside_packets_end_when_cbc_says(void **state)
 {
     (void)state;
-    static const double four[16] = {0, 12, 3, 3, 12, 0, 3, 3, 3, 3, 0, 12, 3, 3, 12, 0};
-    // clang-format off
-    static const double eight[64] = {
-        1368, 5925, 1022, 3097, 17959, 1954, 645, 798,
-        5925, 17959, 1368, 1022, 1954, 3097, 645, 798,
-        1022, 1368, 1954, 798, 17959, 5925, 645, 3097,
-        1954, 645, 5925, 3097, 798, 1022, 17959, 1368,
-        17959, 798, 645, 5925, 1368, 3097, 1954, 1022,
-        5925, 1954, 1022, 17959, 3097, 1368, 798, 645,
-        3097, 1368, 645, 798, 17959, 1954, 1022, 5925,
-        1954, 3097, 798, 1368, 5925, 17959, 645, 1022,
-    };
-    // clang-format on
     uint32_t circuits[64];
     struct weft_split_times split;
-    weft_circuit_split(circuits, &split, four, 4,
+    weft_circuit_split(circuits, &split, sheet_four, 4,
                        &(struct weft_split_options){.circuit_ports = 2, .packet_ports = 1},
                        scratch);
     assert_true(split.time == 6 && split.ideal == 6);
     // The first row ends when its largest pair's two circuits and one packet port have carried all.
     static const uint32_t twice[16] = {0, 2, 0, 0, 2, 0, 0, 0, 0, 0, 0, 2, 0, 0, 2, 0};
     assert_memory_equal(circuits, twice, sizeof twice);
-    weft_circuit_split(circuits, &split, eight, 8,
+    weft_circuit_split(circuits, &split, sheet_eight, 8,
                        &(struct weft_split_options){.circuit_ports = 6, .packet_ports = 2},
                        scratch);
     assert_true(fabs(split.time - 8206.375) < 1e-6);
     assert_true(fabs(split.ideal - 8206.375) < 1e-6);
-    check_split(circuits, &split, eight, 8, 6, 2);
+    check_split(circuits, &split, sheet_eight, 8, 6, 2);
 }
 
 // ---- changes inside a collective ----

@@ -6,6 +6,7 @@
 // are not added, ports joined one way, a transceiver less on packet NICs, standing rings without
 // the experts' gradients.
 
+#include "../oracle/sheet_matrices.h"
 #include "weft/model.h"
 #include "weft/plan/mixnet.h"
 
@@ -30,31 +31,18 @@ static struct weft_error error;
 static void the_greedy_is_as_published(void **state)
 {
     (void)state;
-    static const double four[16] = {0, 12, 3, 3, 12, 0, 3, 3, 3, 3, 0, 12, 3, 3, 12, 0};
-    // clang-format off
-    static const double eight[64] = {
-        1368, 5925, 1022, 3097, 17959, 1954, 645, 798,
-        5925, 17959, 1368, 1022, 1954, 3097, 645, 798,
-        1022, 1368, 1954, 798, 17959, 5925, 645, 3097,
-        1954, 645, 5925, 3097, 798, 1022, 17959, 1368,
-        17959, 798, 645, 5925, 1368, 3097, 1954, 1022,
-        5925, 1954, 1022, 17959, 3097, 1368, 798, 645,
-        3097, 1368, 645, 798, 17959, 1954, 1022, 5925,
-        1954, 3097, 798, 1368, 5925, 17959, 645, 1022,
-    };
-    // clang-format on
     static const uint32_t placed[WEFT_GREEDY_COUNT] = {20, 24, 24};
     for (uint32_t g = 0; g < WEFT_GREEDY_COUNT; g++) {
         uint32_t circuits[64];
-        weft_mixnet_greedy(circuits, four, 4, 2, (enum weft_greedy_reading)g, scratch);
-        assert_true(weft_mixnet_whole_time(circuits, four, 4, 1) == 12);
-        weft_mixnet_greedy(circuits, eight, 8, 6, (enum weft_greedy_reading)g, scratch);
+        weft_mixnet_greedy(circuits, sheet_four, 4, 2, (enum weft_greedy_reading)g, scratch);
+        assert_true(weft_mixnet_whole_time(circuits, sheet_four, 4, 1) == 12);
+        weft_mixnet_greedy(circuits, sheet_eight, 8, 6, (enum weft_greedy_reading)g, scratch);
         uint32_t count = 0;
         for (uint32_t at = 0; at < 64; at++) {
             count += circuits[at];
         }
         assert_int_equal(count, 2 * placed[g]);
-        assert_true(weft_mixnet_whole_time(circuits, eight, 8, 2) == 17959);
+        assert_true(weft_mixnet_whole_time(circuits, sheet_eight, 8, 2) == 17959);
     }
 }
 

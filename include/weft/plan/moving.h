@@ -28,7 +28,8 @@ enum weft_moving_fabric weft_moving_named(const char *name);
 struct weft_moving_options {
     struct weft_circuit_delays delays;
     const struct weft_strategy *given; // this strategy; NULL = the planner chooses
-    double seconds;                    // effort of its search; 0 = 10
+    // Effort of replaying candidates, of rails; the others rank all theirs by formula. 0 = 10.
+    double seconds;
 };
 
 struct weft_rail_alone;
