@@ -32,6 +32,7 @@ enum {
     KEY_CHANGE,
     KEY_AT,
     KEY_DARK,
+    KEY_DARK_TIME,
     KEY_ROOTLESS,
     KEY_MODE,
     KEY_OCS_FAULT,
@@ -77,7 +78,7 @@ static const struct argp_option options[] = {
      0},
     {"at", KEY_AT, "I", 0, "first iteration by the plan of --change (the middle)", 0},
     {"dark", KEY_DARK, "T", 0, "time for which circuits that change are dark (10ms)", 0},
-    {"dark-time", KEY_DARK, "T", 0, "the same, as weft optics rails has it", 0},
+    {"dark-time", KEY_DARK_TIME, "T", 0, "the same, as weft optics rails has it", 0},
     {"mode", KEY_MODE, "MODE", 0,
      "of a job on rails or of experts: circuits are asked for when an operation is ready (demand), "
      "or when the phase before has ended (provision, the default; best, of rails: in the order "
@@ -166,13 +167,14 @@ static error_t parse_sizes(int key, char *argument, struct lab_run *run)
     case KEY_TARGET:
         return parse_time(run, &run->target_s, "target", argument);
     case KEY_DARK:
+    case KEY_DARK_TIME:
         run->change.dark_given = true;
         return cli_value(
             cli,
             weft_parse_time(&run->change.dark_ps, argument, &cli->error) &&
                 (run->change.dark_ps <= 10 * WEFT_PS_PER_S ||
                  weft_fail(&cli->error, WEFT_INPUT, "at most 10s, not %.40s", argument)),
-            "dark");
+            key == KEY_DARK ? "dark" : "dark-time");
     case KEY_TIMEOUT:
         return parse_time(run, &run->limits.timeout_s, "timeout", argument);
     case KEY_STALL:

@@ -112,6 +112,7 @@ static const struct row rows[] = {
     {WEFT_FILE_JOB_TRACE, KEYS, {"cluster", "jobs"}},
     {WEFT_FILE_RAIL_JOB, KEYS, {"forward", "backward", "rate"}},
     {WEFT_FILE_EXPERT_JOB, KEYS, {"servers", "copies"}},
+    {WEFT_FILE_EXPERT_JOB, KEYS, {"servers", "experts"}},
     {WEFT_FILE_CLAIMS, KEYS, {"claims"}},
     {WEFT_FILE_INFRAGRAPH, KEYS, {"infrastructure"}},
     {WEFT_FILE_INFRAGRAPH, KEYS, {"devices"}},
