@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-CHANGES = 6
+CHANGES = 4
 ATTACKERS = 2
 HELD = 400  # connections of an attacker, more than the emulator has from one address
 HONEST_S_MAX = 5.0

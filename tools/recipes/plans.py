@@ -241,7 +241,7 @@ def mixnet_faults(tool):
     return [rows]
 
 
-@table("mixnet-first", "docs/mixnet.md", "cheap",
+@table("mixnet-first", "docs/mixnet.md", "dear",
        "model | dark time | predict | keep | random | block",
        "weft optics mixnet MODEL --batch 8192 --rate 400Gbps --dark-time T --steps 2 --all-first")
 def mixnet_first(tool):
