@@ -13,42 +13,15 @@ a circuit stalls.
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
-NAME = f"x{os.getpid()}"
-TOLERANCE = 0.12
+import railed
+
 PHASES = 4  # of an iteration of the job
 
 
-def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-
-
-def left():
-    folder = "/run/netns"
-    entries = os.listdir(folder) if os.path.isdir(folder) else []
-    return [entry for entry in entries if entry.startswith(f"weft-{NAME}-")]
-
-
-class Test:
-    def __init__(self, weft, job):
-        self.wrong = []
-        self.weft = weft
-        self.job = job
-
-    def say(self, words):
-        self.wrong.append(words)
-
-    def lab(self, *words, job=None):
-        command = (self.weft, "lab", "run", job or self.job, "--name", NAME, "--json", *words)
-        try:
-            return run(*command)
-        except subprocess.TimeoutExpired:
-            run(self.weft, "lab", "down", "--name", NAME)
-            return subprocess.CompletedProcess(command, 1, "", "it went on for 60 s")
-
+class Test(railed.Lab):
     def result(self, *words, job=None):
         done = self.lab(*words, job=job)
         if done.returncode == 4:
@@ -69,7 +42,7 @@ class Test:
         if found is None:
             return
         iterations = len(found["iteration_s"])
-        if abs(found["difference_ratio"]) > TOLERANCE:
+        if abs(found["difference_ratio"]) > railed.TOLERANCE:
             self.say(f"{words}: {found['measured_s']} s, not {found['predicted_s']} s")
         if found["over_packets"] != 0 or found["notices"] or found["silent"] != 0:
             self.say(f"{words}: {found['over_packets']} phases over packets alone: "
@@ -113,17 +86,13 @@ class Test:
 
 
 def main():
-    test = Test(*sys.argv[1:3])
+    test = Test(*sys.argv[1:3], "x", 60)
     test.check_times("--iterations", "3", "--target", "700ms", "--mode", "demand")
     test.check_times("--iterations", "3", "--target", "700ms", "--dark-time", "25ms")
     test.check_trace()
     test.check_fault("slow:300ms@0.2s", {"late"})
     test.check_fault("dark@0.2s", {"stalled", "failed"})
-    if left():
-        test.say(f"left {left()}")
-        run(test.weft, "lab", "down", "--name", NAME)
-    print("\n".join(test.wrong))
-    return 1 if test.wrong else 0
+    return test.end()
 
 
 sys.exit(main())

@@ -16,38 +16,10 @@ import sys
 import tempfile
 import time
 
-NAME = f"r{os.getpid()}"
-TOLERANCE = 0.12
+import railed
 
 
-def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
-
-
-def left():
-    folder = "/run/netns"
-    entries = os.listdir(folder) if os.path.isdir(folder) else []
-    return [entry for entry in entries if entry.startswith(f"weft-{NAME}-")]
-
-
-class Test:
-    def __init__(self, weft, job):
-        self.wrong = []
-        self.weft = weft
-        self.job = job
-
-    def say(self, words):
-        self.wrong.append(words)
-
-    # Mutation: ports that turn before they have drained; a run lasts for minutes then.
-    def lab(self, *words, job=None):
-        command = (self.weft, "lab", "run", job or self.job, "--name", NAME, "--json", *words)
-        try:
-            return run(*command)
-        except subprocess.TimeoutExpired:
-            run(self.weft, "lab", "down", "--name", NAME)
-            return subprocess.CompletedProcess(command, 1, "", "it went on for 100 s")
-
+class Test(railed.Lab):
     def result(self, *words):
         done = self.lab(*words)
         if done.returncode != 0:
@@ -64,7 +36,7 @@ class Test:
         found = self.result(*words)
         if found is None:
             return
-        if abs(found["difference_ratio"]) > TOLERANCE:
+        if abs(found["difference_ratio"]) > railed.TOLERANCE:
             self.say(f"{words}: {found['measured_s']} s, not {found['predicted_s']} s")
         if found["over_management"] != 0 or found["notices"] or found["silent"] != 0:
             self.say(f"{words}: {found['over_management']} phases beside the rail: "
@@ -96,7 +68,7 @@ class Test:
     # that wait for a silent controller without an end; the run is ended by its timeout then.
     def check_controller(self, number, seconds):
         words = ("--iterations", "9", "--target", "200ms", "--dark-time", "10ms")
-        command = (self.weft, "lab", "run", self.job, "--name", NAME, "--json", *words)
+        command = (self.weft, "lab", "run", self.job, "--name", self.name, "--json", *words)
         started = time.monotonic()
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True) as process:
@@ -113,7 +85,7 @@ class Test:
             except subprocess.TimeoutExpired:
                 process.kill()
                 self.say(f"controller {number}: it went on for {seconds} s")
-                run(self.weft, "lab", "down", "--name", NAME)
+                railed.run(self.weft, "lab", "down", "--name", self.name)
                 return
         took = time.monotonic() - started
         if process.returncode != 0:
@@ -124,16 +96,17 @@ class Test:
             self.say(f"controller {number}: {found['silent']} orders did not come")
         if found["checked_elements"] == 0:
             self.say(f"controller {number}: no sums were checked")
-        if left() or any(os.path.exists(f"/proc/{child}") for child in children):
-            self.say(f"controller {number}: left {left()} after {took:.1f} s")
+        if self.left() or any(os.path.exists(f"/proc/{child}") for child in children):
+            self.say(f"controller {number}: left {self.left()} after {took:.1f} s")
 
     # Mutation: collectives of the rail keep the bytes of all rails; the plan's iteration is missed.
     def check_plan(self, cluster):
         with tempfile.TemporaryDirectory() as folder:
             planned = os.path.join(folder, "plan.json")
-            made = run(self.weft, "plan", "gpt3-1.3b", cluster, "--servers", "8", "--batch", "32",
-                       "--host-rate", "0", "--fabric", "photonic-rails", "--dark-time", "5ms",
-                       "--strategy", "tp=2,pp=2,micro=4", "--json", "-o", planned)
+            made = railed.run(self.weft, "plan", "gpt3-1.3b", cluster, "--servers", "8",
+                              "--batch", "32", "--host-rate", "0", "--fabric", "photonic-rails",
+                              "--dark-time", "5ms", "--strategy", "tp=2,pp=2,micro=4", "--json",
+                              "-o", planned)
             if made.returncode != 0:
                 self.say(f"plan: {made.stderr.strip()}")
                 return
@@ -145,7 +118,7 @@ class Test:
         found = json.loads(done.stdout)
         if found["rails"] != 2 or abs(found["unscaled_s"] / found["planned_s"] - 1) > 0.2:
             self.say(f"plan: {found['unscaled_s']} s, planned {found['planned_s']} s")
-        if abs(found["difference_ratio"]) > TOLERANCE or found["checked_elements"] == 0:
+        if abs(found["difference_ratio"]) > railed.TOLERANCE or found["checked_elements"] == 0:
             self.say(f"plan: {found['measured_s']} s, not {found['predicted_s']} s")
         if found["over_management"] != 0 or found["over_circuits"] == 0:
             self.say(f"plan: {found['over_management']} phases beside the rail")
@@ -163,7 +136,7 @@ class Test:
                 if done.returncode != code or says not in done.stderr:
                     self.say(f"{key}: exit {done.returncode}: {done.stderr.strip()}")
             planned = os.path.join(folder, "job.json")
-            made = run(self.weft, "optics", "rails", self.job, "--json", "-o", planned)
+            made = railed.run(self.weft, "optics", "rails", self.job, "--json", "-o", planned)
             done = self.lab("--iterations", "1", job=planned)
             if made.returncode != 0 or done.returncode != 0:
                 self.say(f"what weft optics rails wrote: {made.stderr} {done.stderr}")
@@ -175,7 +148,7 @@ class Test:
 
 
 def main():
-    test = Test(*sys.argv[1:3])
+    test = Test(*sys.argv[1:3], "r", 100)
     first = test.lab("--iterations", "1", "--target", "100ms")
     if first.returncode == 4:
         print(f"SKIP: {first.stderr.strip()}")
@@ -191,11 +164,7 @@ def main():
     test.check_controller(signal.SIGSTOP, 40)
     test.check_plan(sys.argv[3])
     test.check_refusals()
-    if left():
-        test.say(f"left {left()}")
-        run(test.weft, "lab", "down", "--name", NAME)
-    print("\n".join(test.wrong))
-    return 1 if test.wrong else 0
+    return test.end()
 
 
 sys.exit(main())

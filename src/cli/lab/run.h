@@ -132,7 +132,9 @@ bool lab_rails_take(struct lab_rails_run *self, struct lab_run *run, const char 
 // Raises a lab for the rail, which is ready, runs, and takes the lab away.
 bool lab_rails_play(struct lab_rails_run *self) WEFT_MUST_USE;
 void lab_rails_set_notices(json_t *object, const struct lab_rails_run *self);
-void lab_rails_print_notices(const struct lab_rails_run *self);
+// How long it took beside the prediction, what went over circuits and what beside them, notices.
+void lab_rails_print_sums(const struct lab_rails_run *self, const char *beside,
+                          const char *checked);
 
 // ---- run_experts.c ----
 

@@ -167,7 +167,6 @@ static void print_table(const struct experts_run *self)
 static void print_text(const struct experts_run *self)
 {
     const struct lab_rails_run *rails = &self->rails;
-    const struct lab_rail_result *result = &rails->result;
     const struct weft_expert_schedule *schedule = &self->experts.schedule;
     struct cli *cli = rails->run->cli;
     char rate[WEFT_UNIT_TEXT];
@@ -183,32 +182,12 @@ static void print_text(const struct experts_run *self)
             1 / rails->rail.bytes_ratio, rails->rail.time_ratio);
     print_table(self);
     cli_say(cli,
-            "%s median %.1f ms, %+.2f %% to the prediction of %.1f ms; %.3g changes an iteration "
-            "(predicted %llu), ports dark %.2f %% of the time (predicted %.2f %%)\n",
-            result->notice_count > 0 ? "iterations without a notice:" : "all iterations:",
-            1e3 * result->quiet_s, 100 * result->difference_ratio, 1e3 * result->predicted_s,
-            (double)result->changes / result->iteration_count,
-            (unsigned long long)result->predicted_changes, 100 * result->dark_share,
-            100 * result->predicted_dark_share);
-    cli_say(cli,
             "were all servers to begin each all-to-all together: %.1f ms; of that bytes alone, on "
             "one switch for all ports: %.1f ms, over circuits for the mean that never move: %.1f "
             "ms\n",
             1e3 * weft_seconds(schedule->iteration_ps), 1e3 * schedule->ideal_s,
             1e3 * schedule->fixed_s);
-    cli_say(cli,
-            "%llu phases over circuits, %llu over packets; %llu bytes right, %llu of %llu came, "
-            "%llu retransmits\n",
-            (unsigned long long)result->lit, (unsigned long long)result->fallen,
-            (unsigned long long)result->checked_count, (unsigned long long)result->received_bytes,
-            (unsigned long long)result->sent_bytes, (unsigned long long)result->retransmits);
-    if (result->silent_count > 0) {
-        cli_say(cli,
-                "%u orders of the controller did not come: it ended or was late; servers went over "
-                "packets by themselves\n",
-                result->silent_count);
-    }
-    lab_rails_print_notices(rails);
+    lab_rails_print_sums(rails, "packets", "bytes");
 }
 
 bool lab_run_experts(struct lab_run *run)

@@ -13,7 +13,6 @@
 
 #define NOTICES_SHOWN 8u
 
-
 // The options that a rail has no use for.
 static bool check_options(struct lab_run *run, const char *what)
 {
@@ -157,7 +156,7 @@ static void print_json(const struct lab_rails_run *self)
     cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
 }
 
-void lab_rails_print_notices(const struct lab_rails_run *self)
+static void print_notices(const struct lab_rails_run *self)
 {
     const struct lab_rail_result *result = &self->result;
     struct cli *cli = self->run->cli;
@@ -185,6 +184,34 @@ void lab_rails_print_notices(const struct lab_rails_run *self)
                 lab_verdict_names[told->notice.verdict], 1e-6 * (double)told->notice.after_ns,
                 1e3 * result->notice_cost_s[i], told->text[0] != '\0' ? ": " : "", told->text);
     }
+}
+
+void lab_rails_print_sums(const struct lab_rails_run *self, const char *beside, const char *checked)
+{
+    const struct lab_rail_result *result = &self->result;
+    struct cli *cli = self->run->cli;
+    cli_say(cli,
+            "%s median %.1f ms, %+.2f %% to the prediction of %.1f ms; %.3g changes an iteration "
+            "(predicted %llu), ports dark %.2f %% of the time (predicted %.2f %%)\n",
+            result->notice_count > 0 ? "iterations without a notice:" : "all iterations:",
+            1e3 * result->quiet_s, 100 * result->difference_ratio, 1e3 * result->predicted_s,
+            (double)result->changes / result->iteration_count,
+            (unsigned long long)result->predicted_changes, 100 * result->dark_share,
+            100 * result->predicted_dark_share);
+    cli_say(cli,
+            "%llu phases over circuits, %llu over %s; %llu %s right, %llu of %llu bytes came, %llu "
+            "retransmits\n",
+            (unsigned long long)result->lit, (unsigned long long)result->fallen, beside,
+            (unsigned long long)result->checked_count, checked,
+            (unsigned long long)result->received_bytes, (unsigned long long)result->sent_bytes,
+            (unsigned long long)result->retransmits);
+    if (result->silent_count > 0) {
+        cli_say(cli,
+                "%u orders of the controller did not come: it ended or was late; servers went over "
+                "%s by themselves\n",
+                result->silent_count, beside);
+    }
+    print_notices(self);
 }
 
 // What of a plan runs here.
@@ -235,26 +262,7 @@ static void print_text(const struct lab_rails_run *self)
         row[3] = weft_cell_change(&cli->arena, 1, result->measured_s[i] / result->predicted_s - 1);
     }
     cli_table(cli, columns, COLUMNS, cells, result->iteration_count);
-    cli_say(cli,
-            "%s median %.1f ms, %+.2f %% to the prediction of %.1f ms; %.3g changes an iteration, "
-            "ports dark %.2f %% of the time (predicted %.2f %%)\n",
-            result->notice_count > 0 ? "iterations without a notice:" : "all iterations:",
-            1e3 * result->quiet_s, 100 * result->difference_ratio, 1e3 * result->predicted_s,
-            (double)result->changes / result->iteration_count, 100 * result->dark_share,
-            100 * result->predicted_dark_share);
-    cli_say(cli,
-            "%llu phases over circuits, %llu over the management network; %llu sums right, %llu of "
-            "%llu bytes came, %llu retransmits\n",
-            (unsigned long long)result->lit, (unsigned long long)result->fallen,
-            (unsigned long long)result->checked_count, (unsigned long long)result->received_bytes,
-            (unsigned long long)result->sent_bytes, (unsigned long long)result->retransmits);
-    if (result->silent_count > 0) {
-        cli_say(cli,
-                "%u orders of the controller did not come: it ended or was late; ranks went over "
-                "the management network by themselves\n",
-                result->silent_count);
-    }
-    lab_rails_print_notices(self);
+    lab_rails_print_sums(self, "the management network", "sums");
 }
 
 bool lab_rails_take(struct lab_rails_run *self, struct lab_run *run, const char *what)

@@ -13,12 +13,6 @@
 #define DEFAULT_SKEW 1.2
 #define DEFAULT_DRIFT 0.1
 
-static bool fail(const struct weft_yaml_node *root, const char *key,
-                 const struct weft_yaml_source *source)
-{
-    return weft_yaml_fail_key(root, key, source);
-}
-
 static bool check_multiple(uint32_t count, uint32_t servers, const char *key,
                            const struct weft_yaml_node *root, const struct weft_yaml_source *source)
 {
@@ -27,7 +21,7 @@ static bool check_multiple(uint32_t count, uint32_t servers, const char *key,
     }
     weft_fail(source->error, WEFT_INPUT,
               "%u do not divide among %u servers; write a multiple of %u", count, servers, servers);
-    return fail(root, key, source);
+    return weft_yaml_fail_key(root, key, source);
 }
 
 // What the law of loads needs, and what no key says otherwise.
@@ -44,7 +38,7 @@ static bool check_law(struct weft_expert_job *job, const struct weft_yaml_node *
         weft_fail(source->error, WEFT_INPUT,
                   "%u steps of %u layers; at most %u layers in all steps", job->steps, job->layers,
                   LAYERS_MAX);
-        return fail(root, job->steps > 1 ? "steps" : "layers", source);
+        return weft_yaml_fail_key(root, job->steps > 1 ? "steps" : "layers", source);
     }
     return check_multiple(job->experts, job->servers, "experts", root, source) &&
            check_multiple(job->ranks, job->servers, "ranks", root, source);
@@ -63,11 +57,11 @@ static bool check_trace(const struct weft_expert_job *job, const struct weft_yam
                                         : NULL;
     if (key != NULL) {
         weft_fail(source->error, WEFT_INPUT, "the trace says that; leave the key out");
-        return fail(root, key, source);
+        return weft_yaml_fail_key(root, key, source);
     }
     if (job->trace_path[0] == '\0') {
         weft_fail(source->error, WEFT_INPUT, "no file; write trace: loads.txt");
-        return fail(root, "trace", source);
+        return weft_yaml_fail_key(root, "trace", source);
     }
     return true;
 }
@@ -77,16 +71,16 @@ static bool check(struct weft_expert_job *job, const struct weft_yaml_node *root
 {
     if (!(job->rate_Bps > 0)) {
         weft_fail(source->error, WEFT_INPUT, "a port carries nothing; write rate: 50GB/s");
-        return fail(root, "rate", source);
+        return weft_yaml_fail_key(root, "rate", source);
     }
     if (job->circuits >= job->servers) {
         weft_fail(source->error, WEFT_INPUT, "%u circuits of %u servers; write at most %u",
                   job->circuits, job->servers, job->servers - 1);
-        return fail(root, "circuits", source);
+        return weft_yaml_fail_key(root, "circuits", source);
     }
     if (job->copies_bytes < job->servers) {
         weft_fail(source->error, WEFT_INPUT, "a server sends next to nothing; write copies: 50MB");
-        return fail(root, "copies", source);
+        return weft_yaml_fail_key(root, "copies", source);
     }
     return job->trace_path != NULL ? check_trace(job, root, source) : check_law(job, root, source);
 }
