@@ -13,6 +13,7 @@
 #include "weft/graph.h"
 #include "weft/interleave.h"
 #include "weft/model.h"
+#include "weft/photonics.h"
 #include "weft/plan.h"
 #include "weft/report.h"
 #include "weft/request.h"

@@ -264,6 +264,7 @@ int cli_init(int argc, char **argv);
 int cli_interleave(int argc, char **argv);
 int cli_models(int argc, char **argv);
 int cli_optics(int argc, char **argv);
+int cli_photonic(int argc, char **argv);
 int cli_plan(int argc, char **argv);
 int cli_profile(int argc, char **argv);
 int cli_reproduce(int argc, char **argv);

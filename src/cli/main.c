@@ -28,6 +28,7 @@ static const struct cli_entry entries[] = {
     {"collective", "schedules of AllReduce and its kin, chunk by chunk", cli_collective},
     {"optics", "circuits of optical switches and wavelengths of rings, chosen for a demand",
      cli_optics},
+    {"photonic", "neural networks computed by light: compile, run, serve, study", cli_photonic},
     {"traffic", "what a job demands of the network: groups, transfers, heat map", cli_traffic},
     {"profile", "what each operator of a model costs: measured or by the roofline", cli_profile},
     {"interleave", "when jobs that share links should start, so that their bursts miss each other",

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_PHOTONICS_H
+#define WEFT_PHOTONICS_H
+
+// Photonics: nets computed by light, after Lightning (SIGCOMM 2023). docs/lightning.md has the
+// derivations.
+//
+//   layer list ──► net ──► program ──► twin (at speed), executor (cycle by cycle), Verilog
+
+#include "weft/photonics/core.h"
+#include "weft/photonics/program.h"
+#include "weft/photonics/twin.h"
+
+#endif

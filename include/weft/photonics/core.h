@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_PHOTONICS_CORE_H
+#define WEFT_PHOTONICS_CORE_H
+
+// The photonic core: what light does to products and sums, and what it costs in energy.
+//
+//   magnitudes ──► modulators ──► light on W wavelengths ──► detectors ──► 8-bit products
+
+#include "weft/base.h"
+
+WEFT_API_BEGIN
+
+// Noise is Gaussian, in units of an 8-bit step (full scale is 256 of them).
+struct weft_photonic_core {
+    double product_sigma;    // added to each product before the detector's steps
+    double sum_sigma;        // to each sum, on the scale of 8 bits of the layer
+    double crosstalk_ratio;  // of a neighboring wavelength's light that reaches a detector
+    uint32_t modulator_bits; // 1 to 8; 0 = 8
+    uint32_t detector_bits;  // 1 to 8; 0 = 8
+    double loss_db;          // of the path
+    double gain_db;          // of what undoes it, behind the detector
+};
+
+// One cycle's products: out[i] = |product| of magnitudes a[i] and w[i], 0 to 255. Lane i is of
+// wavelength i / 16, its neighbors are lanes i - 16 and i + 16. With no noise, crosstalk, loss or
+// missing bits out[i] = (a[i] * w[i]) >> 8. O(lanes).
+void weft_photonic_core_multiply(uint8_t *out, const uint8_t *a, const uint8_t *w, uint32_t lanes,
+                                 const struct weft_photonic_core *core, struct weft_rng *rng);
+
+WEFT_API_END
+
+#endif

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft photonic SUB: the family of verbs about inference by light. This file has the table of
+// sub-verbs; each is a file beside it. docs/lightning.md has the method.
+
+#include "photonic.h"
+
+static const struct cli_entry subs[] = {
+    {NULL, NULL, NULL},
+};
+
+static const char intent[] =
+    "Neural networks computed by light, on a network interface that counts instead of asking a "
+    "processor, after Lightning.\v"
+    "Sub-verbs, each with its own --help:\n";
+
+static const char advice[] =
+    "\n"
+    "Activations are bytes, channels last; weights are files of float32.\n";
+
+int cli_photonic(int argc, char **argv)
+{
+    static const struct cli_family family = {"weft photonic", intent, advice, subs, NULL};
+    return cli_family(&family, argc, argv);
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_CLI_PHOTONIC_PHOTONIC_H
+#define WEFT_CLI_PHOTONIC_PHOTONIC_H
+
+// The sub-verbs of weft photonic, one a file.
+
+#include "cli/cli.h"
+
+#endif
