@@ -245,6 +245,8 @@ uint32_t weft_rng_below(struct weft_rng *rng, uint32_t bound);
 double weft_rng_unit(struct weft_rng *rng);
 // Exponential with the given mean.
 double weft_rng_exponential(struct weft_rng *rng, double mean);
+// Two independent numbers of the normal distribution of mean 0 and deviation 1.
+void weft_rng_normal_pair(struct weft_rng *rng, double *first, double *second);
 // Fisher-Yates.
 void weft_rng_shuffle(struct weft_rng *rng, uint32_t *values, uint32_t count);
 // A well-mixed hash of a 64-bit value (the splitmix64 finalizer), for ECMP choices.

@@ -87,6 +87,23 @@ double weft_rng_exponential(struct weft_rng *rng, double mean)
     return -mean * log1p(-weft_rng_unit(rng));
 }
 
+// The polar method (Marsaglia and Bray, "A convenient method for generating normal variables", SIAM
+// Review 6(3), 1964): a point uniform in the unit disk has an angle and a radius that are
+// independent, so the radius, whose square is uniform, may be stretched to that of two normal
+// numbers. 4 of pi points of the square are in the disk: 1.27 tries on average.
+void weft_rng_normal_pair(struct weft_rng *rng, double *first, double *second)
+{
+    double x, y, square;
+    do {
+        x = 2 * weft_rng_unit(rng) - 1;
+        y = 2 * weft_rng_unit(rng) - 1;
+        square = x * x + y * y;
+    } while (square >= 1 || square == 0);
+    double stretch = sqrt(-2 * log(square) / square);
+    *first = x * stretch;
+    *second = y * stretch;
+}
+
 // Fisher and Yates, in Durstenfeld's form (CACM 7(7), 1964, algorithm 235).
 void weft_rng_shuffle(struct weft_rng *rng, uint32_t *values, uint32_t count)
 {

@@ -23,9 +23,18 @@ struct weft_photonic_core {
 
 // One cycle's products: out[i] = |product| of magnitudes a[i] and w[i], 0 to 255. Lane i is of
 // wavelength i / 16, its neighbors are lanes i - 16 and i + 16. With no noise, crosstalk, loss or
-// missing bits out[i] = (a[i] * w[i]) >> 8. O(lanes).
+// missing bits out[i] = (a[i] * w[i]) >> 8. rng may be NULL where product_sigma is 0. O(lanes).
 void weft_photonic_core_multiply(uint8_t *out, const uint8_t *a, const uint8_t *w, uint32_t lanes,
                                  const struct weft_photonic_core *core, struct weft_rng *rng);
+
+// The value of the digital gain's register for a gain: 256 = 1 (Lightning's register 17).
+uint32_t weft_photonic_core_gain(double gain_db);
+
+// Noise of the sums of one layer, as Lightning's emulator adds it: on the scale on which the
+// largest |sum| has its highest bit at bit 7, x becomes sign(x) | |x| + N(0, sum_sigma) |, so a sum
+// of 0 stays 0. Rounds to whole sums. Nothing where sum_sigma is 0. O(count).
+void weft_photonic_core_sums(int32_t *sums, uint32_t count, const struct weft_photonic_core *core,
+                             struct weft_rng *rng);
 
 WEFT_API_END
 

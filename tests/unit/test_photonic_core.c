@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The photonic core: products and sums under each of its faults alone.
+
+#include "weft/photonics.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint8_t product(uint8_t a, uint8_t w, const struct weft_photonic_core *core)
+{
+    uint8_t out;
+    weft_photonic_core_multiply(&out, &a, &w, 1, core, NULL);
+    return out;
+}
+
+static void a_perfect_core_shifts_all_products(void **state)
+{
+    (void)state;
+    const struct weft_photonic_core perfect = {0};
+    // A loss so small takes the general code, and pulls only products of whole steps below them.
+    const struct weft_photonic_core all_bits = {.modulator_bits = 8, .loss_db = 1e-13};
+    for (uint32_t a = 0; a < 256; a++) {
+        for (uint32_t w = 0; w < 256; w++) {
+            assert_int_equal(product((uint8_t)a, (uint8_t)w, &perfect), a * w >> 8);
+            uint32_t cut = a * w % 256 == 0 && a * w > 0; // a whole step, a hair below it
+            assert_int_equal(product((uint8_t)a, (uint8_t)w, &all_bits), (a * w >> 8) - cut);
+        }
+    }
+}
+
+static void missing_bits_are_the_lower_ones(void **state)
+{
+    (void)state;
+    assert_int_equal(product(100, 200, &(struct weft_photonic_core){.modulator_bits = 4}),
+                     96 * 192 >> 8);
+    assert_int_equal(product(100, 200, &(struct weft_photonic_core){.detector_bits = 4}),
+                     (100 * 200 >> 8) & 0xf0);
+    assert_int_equal(product(255, 255, &(struct weft_photonic_core){.detector_bits = 1}), 128);
+}
+
+static void gain_undoes_loss_but_not_its_steps(void **state)
+{
+    (void)state;
+    struct weft_photonic_core core = {.loss_db = 10 * log10(2)};
+    assert_int_equal(product(255, 255, &core), 127);
+    core.gain_db = core.loss_db;
+    assert_int_equal(weft_photonic_core_gain(core.gain_db), 512);
+    assert_int_equal(product(255, 255, &core), 254);
+    assert_int_equal(product(255, 254, &core), 252); // 253 of 256, whose lowest bit was lost
+    core.gain_db = 20;
+    assert_int_equal(product(255, 255, &core), 255); // it saturates
+}
+
+static void light_leaks_to_both_neighbors(void **state)
+{
+    (void)state;
+    const struct weft_photonic_core core = {.crosstalk_ratio = 0.1};
+    uint8_t a[48] = {0}, w[48], out[48];
+    memset(w, 255, sizeof w);
+    a[16 + 5] = 255;
+    a[15] = 128;
+    weft_photonic_core_multiply(out, a, w, 48, &core, NULL);
+    for (uint32_t i = 0; i < 48; i++) {
+        uint32_t expected = i == 21             ? 254
+                            : i == 5 || i == 37 ? 25
+                            : i == 15           ? 127
+                            : i == 31           ? 12
+                                                : 0;
+        assert_int_equal(out[i], expected);
+    }
+}
+
+static void check_noise(double mean, double deviation, double sigma, uint32_t count)
+{
+    // Five deviations of the estimates: one run in a million.
+    assert_true(fabs(mean) < 5 * sigma / sqrt(count));
+    assert_true(fabs(deviation - sigma) < 5 * sigma / sqrt(2.0 * count));
+}
+
+// Cutting to steps adds a uniform error of mean -1/2 and variance 1/12.
+static void noise_of_products_has_its_sigma(void **state)
+{
+    (void)state;
+    enum { COUNT = 100000 };
+    const struct weft_photonic_core core = {.product_sigma = 1.6569279};
+    struct weft_rng rng;
+    weft_rng_init(&rng, 7);
+    double sum = 0, squares = 0;
+    for (uint32_t i = 0; i < COUNT; i += 2) {
+        const uint8_t a[2] = {128, 128}, w[2] = {200, 200};
+        uint8_t out[2];
+        weft_photonic_core_multiply(out, a, w, 2, &core, &rng);
+        for (uint32_t k = 0; k < 2; k++) {
+            double error = out[k] - 100 + 0.5;
+            sum += error;
+            squares += error * error;
+        }
+    }
+    double mean = sum / COUNT;
+    check_noise(mean, sqrt(squares / COUNT - mean * mean), sqrt(1.6569279 * 1.6569279 + 1.0 / 12),
+                COUNT);
+}
+
+static void noise_of_sums_is_on_the_scale_of_the_layer(void **state)
+{
+    (void)state;
+    enum { COUNT = 20000 };
+    static int32_t sums[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        sums[i] = i % 2 == 0 ? 100000 : -70000; // highest bit 16: a step of 8 bits is 512
+    }
+    sums[1] = 0;
+    struct weft_rng rng;
+    weft_rng_init(&rng, 8);
+    weft_photonic_core_sums(sums, COUNT, &(struct weft_photonic_core){.sum_sigma = 2}, &rng);
+    assert_int_equal(sums[1], 0);
+    double sum = 0, squares = 0;
+    for (uint32_t i = 2; i < COUNT; i++) {
+        double error = i % 2 == 0 ? sums[i] - 100000 : sums[i] + 70000;
+        sum += error;
+        squares += error * error;
+    }
+    double mean = sum / (COUNT - 2);
+    check_noise(mean, sqrt(squares / (COUNT - 2) - mean * mean), 2 * 512, COUNT - 2);
+    int32_t kept = 5;
+    weft_photonic_core_sums(&kept, 1, &(struct weft_photonic_core){0}, NULL);
+    assert_int_equal(kept, 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_perfect_core_shifts_all_products),
+        cmocka_unit_test(missing_bits_are_the_lower_ones),
+        cmocka_unit_test(gain_undoes_loss_but_not_its_steps),
+        cmocka_unit_test(light_leaks_to_both_neighbors),
+        cmocka_unit_test(noise_of_products_has_its_sigma),
+        cmocka_unit_test(noise_of_sums_is_on_the_scale_of_the_layer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
