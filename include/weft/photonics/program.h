@@ -56,6 +56,7 @@ struct weft_photonic_net {
     uint32_t layer_count;
     const struct weft_photonic_layer *layers;
     bool layer_scales; // a scale of weights for each layer; false: one for all
+    double input_unit; // what a step of an input byte is worth where biases count; 0 = 1/255
 };
 
 // ---- what the datapath runs ----
@@ -86,7 +87,10 @@ struct weft_photonic_row {
     uint32_t pooled_width, pooled_height;
     uint32_t weight_first; // word of the weight memory
     uint32_t bias_first;   // entry of the bias memory
-    int32_t bias_shift;    // the sum gets bias >> (bias_shift + e), << where that is negative
+    // With e, the sum of the right shifts of all layers before (left shifts negative), a sum begins
+    // at bias >> min(bias_shift + e, 31), or where that is negative at bias << min(-..., 7). Biases
+    // are below 2^23 in magnitude, so what is shifted left is below 2^30.
+    int32_t bias_shift;
     uint32_t softmax_scale, softmax_shift; // of sums, to nats * 256 (docs/lightning.md)
     uint32_t preamble;                     // cycles
 };
