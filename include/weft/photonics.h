@@ -8,6 +8,7 @@
 //   layer list ──► net ──► program ──► twin (at speed), executor (cycle by cycle), Verilog
 
 #include "weft/photonics/core.h"
+#include "weft/photonics/countaction.h"
 #include "weft/photonics/program.h"
 #include "weft/photonics/twin.h"
 
