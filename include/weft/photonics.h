@@ -9,6 +9,7 @@
 
 #include "weft/photonics/core.h"
 #include "weft/photonics/countaction.h"
+#include "weft/photonics/lab.h"
 #include "weft/photonics/program.h"
 #include "weft/photonics/twin.h"
 
