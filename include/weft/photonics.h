@@ -6,11 +6,15 @@
 // derivations.
 //
 //   layer list ──► net ──► program ──► twin (at speed), executor (cycle by cycle), Verilog
+//                             └──► models ──► responder: requests in, answers out
 
 #include "weft/photonics/core.h"
 #include "weft/photonics/countaction.h"
 #include "weft/photonics/lab.h"
+#include "weft/photonics/models.h"
+#include "weft/photonics/packet.h"
 #include "weft/photonics/program.h"
+#include "weft/photonics/responder.h"
 #include "weft/photonics/twin.h"
 
 #endif
