@@ -13,5 +13,7 @@ extern const unsigned char bpf_mltcp[];
 extern const unsigned long bpf_mltcp_bytes;
 extern const unsigned char bpf_ocs[];
 extern const unsigned long bpf_ocs_bytes;
+extern const unsigned char bpf_requests[];
+extern const unsigned long bpf_requests_bytes;
 
 #endif
