@@ -142,6 +142,59 @@ void weft_photonic_countaction_verilog(struct weft_text *text,
 // The name of a field as a target has it ("layer.words"), NULL where there is none.
 const char *weft_photonic_field_name(uint32_t field);
 
+// ---- check ----
+
+enum weft_photonic_flaw {
+    WEFT_PHOTONIC_SOUND,
+    WEFT_PHOTONIC_TARGET,      // a target that is 0 or that a tally cannot have
+    WEFT_PHOTONIC_UNREACHABLE, // no event can come before a count is at its target
+    WEFT_PHOTONIC_UNUSED,      // an output that nothing drives
+    WEFT_PHOTONIC_DRIVE,       // two actions can drive one output in one cycle
+    WEFT_PHOTONIC_CIRCLE,      // signals that need each other in one cycle
+    WEFT_PHOTONIC_DEADLOCK,    // fewer events in a layer than the target
+    WEFT_PHOTONIC_OVERRUN,     // more, or some left over
+    WEFT_PHOTONIC_FIFO,        // less room than light is under way
+};
+const char *weft_photonic_flaw_name(enum weft_photonic_flaw flaw);
+
+struct weft_photonic_verdict {
+    const char *module;
+    enum weft_photonic_flaw flaw;
+    const char *subject; // the count or signal, NULL where the module is sound
+    uint32_t line;
+    uint32_t row;        // of the program; WEFT_NONE where the flaw is in every program
+    const char *message; // one line, with the remedy
+};
+// How often a count's event comes in a layer.
+struct weft_photonic_occurrence {
+    uint32_t row, module, count, index;
+    uint64_t events, target;
+    uint64_t times; // that it meets its target
+};
+struct weft_photonic_countaction_report {
+    bool sound;
+    uint32_t verdict_count; // of modules: the first flaw of each
+    const struct weft_photonic_verdict *verdicts;
+    uint32_t occurrence_count; // where a program was given
+    const struct weft_photonic_occurrence *occurrences;
+};
+struct weft_photonic_check_options {
+    const struct weft_photonic_program *program; // NULL: modules alone
+    uint32_t path_samples;                       // of the program's light
+    uint32_t fifo;                               // entries; 0 = WEFT_PHOTONIC_FIFO
+};
+#define WEFT_PHOTONIC_FIFO 64u // entries of the FIFO beside the light in Weft's datapath
+// What a program can go wrong by, before it runs. Of modules: each count has a target that it can
+// reach; no two actions can drive an output in one cycle, by search over all inputs and what
+// registers can hold; no circle within a cycle, through other modules and the datapath either. Of
+// a program: events of each count per layer follow from the rows, as repetitions do in
+// synchronous data flow (Lee and Messerschmitt 1987); fewer than the target are a deadlock, more
+// an overrun. docs/lightning.md says what is not proved. O(rows * counts), and the searches.
+void weft_photonic_countaction_check(struct weft_photonic_countaction_report *report,
+                                     const struct weft_photonic_countaction *modules,
+                                     const struct weft_photonic_check_options *options,
+                                     struct weft_arena *arena, struct weft_arena scratch);
+
 WEFT_API_END
 
 #endif
