@@ -16,5 +16,6 @@
 #include "weft/photonics/program.h"
 #include "weft/photonics/responder.h"
 #include "weft/photonics/twin.h"
+#include "weft/photonics/verilog.h"
 
 #endif
