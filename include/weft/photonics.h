@@ -10,6 +10,7 @@
 
 #include "weft/photonics/core.h"
 #include "weft/photonics/countaction.h"
+#include "weft/photonics/energy.h"
 #include "weft/photonics/lab.h"
 #include "weft/photonics/models.h"
 #include "weft/photonics/packet.h"

@@ -10,6 +10,7 @@
 #include "weft/base.h"
 #include "weft/circuit.h"
 #include "weft/interleave.h"
+#include "weft/photonics/lab.h"
 #include "weft/plan.h"
 #include "weft/plan/rails.h"
 #include "weft/scheduler.h"
@@ -370,6 +371,11 @@ struct weft_ring_picture {
 };
 const char *weft_report_svg_wavelengths(const struct weft_ring_picture *picture,
                                         struct weft_arena *arena);
+
+// Both converters and the detectors of a dot product over time, sample by sample; four wavelengths
+// at most. A whole file.
+const char *weft_report_svg_waveform(const struct weft_photonic_dot *dot, const char *title,
+                                     struct weft_arena *arena);
 
 WEFT_API_END
 

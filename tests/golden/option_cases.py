@@ -227,6 +227,24 @@ VALUES = {
     "claims": ["."],
     "inputs": ["."],
     "short": [None],
+    # light
+    "bus": ["1us"],
+    "bus-rate": ["10Gbps"],
+    "crosstalk": ["0.2"],
+    "detector-bits": ["3"],
+    "dram": [None],
+    "gain": ["3"],
+    "host-watts": ["99"],
+    "loss": ["3"],
+    "modulator-bits": ["3"],
+    "noise": ["2"],
+    "power": ["lightning-576"],
+    "preamble": ["4"],
+    "rearm": ["1ms"],
+    "skew": ["7"],
+    "wake": ["1ms"],
+    "wavelengths": ["2"],
+    "weights": [None],
 }
 
 
@@ -368,6 +386,16 @@ CASES += [
          "--servers 80 --degree 4 --rate 100Gbps --fabric leaf-spine --json",
          {"cluster": ["priced.yaml"], "fabric": ["ring"], "csv": [None]}),
     Case("profile", "profile", "vgg16-16 --servers 16 --json", {"cluster": ["small.yaml"]}),
+]
+
+PAIRS = ",".join(["200"] * 20)
+CASES += [
+    Case("photonic-multiply", "photonic multiply", f"{PAIRS} {PAIRS} --wavelengths 2 --json",
+         {"delay": ["34"], "latency": ["64"], "wavelengths": ["1"]}),
+    Case("photonic-calibrate", "photonic calibrate", "--json"),
+    Case("photonic-energy", "photonic energy", "784-300-10 --json", {"parts": ["adc=1e-12"]}),
+    Case("photonic-stop-and-go", "photonic stop-and-go", "784-300-10 --json",
+         {"parts": ["adc=1e-12"]}),
 ]
 
 SMALL = "two-towers.yaml small.yaml --effort 0.02"

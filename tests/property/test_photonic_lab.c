@@ -3,9 +3,9 @@
 // calibration finds faults that a seed hid.
 //
 // Mutations that made this test fail (each was run): the detector's target is the preamble for all
-// rotations; it is one less for all; the pattern's mean is strict; rotations are not cyclic; skew
-// is taken from the wrong modulator; the half step is not added to what was detected; Sheppard's
-// correction is left out; the gain is the loss; the neighbor is never switched off.
+// rotations; it is one less for all; rotations are not cyclic; the delay lines are swapped; the
+// half step is not added to what was detected; Sheppard's correction is left out; the gain is the
+// loss; the neighbor is never lit; half of what leaks arrives.
 
 #include "../fresh_arenas.h"
 #include "../seeds.h"
@@ -81,7 +81,7 @@ static void skews_that_do_not_cancel_are_refused(void **state)
                                        },
                                        NULL, &arena, &error));
     assert_int_equal(error.code, WEFT_INPUT);
-    assert_non_null(strstr(error.message, "{delay-weight}"));
+    assert_non_null(strstr(error.message, "a delay of weights of 35 would do"));
 }
 
 static bool holds(const struct weft_photonic_estimate *estimate, double truth)

@@ -5,6 +5,11 @@
 #include "photonic.h"
 
 static const struct cli_entry subs[] = {
+    {"multiply", "two converters, light, a detector: a product sample by sample",
+     photonic_multiply},
+    {"calibrate", "find what a photonic core hides, as in a lab", photonic_calibrate},
+    {"energy", "joules of an inference, part by part", photonic_energy},
+    {"stop-and-go", "a host between layers, beside count-action", photonic_stop_and_go},
     {NULL, NULL, NULL},
 };
 

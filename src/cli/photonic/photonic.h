@@ -6,4 +6,9 @@
 
 #include "cli/cli.h"
 
+int photonic_calibrate(int argc, char **argv);
+int photonic_energy(int argc, char **argv);
+int photonic_multiply(int argc, char **argv);
+int photonic_stop_and_go(int argc, char **argv);
+
 #endif

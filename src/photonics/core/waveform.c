@@ -143,26 +143,21 @@ bool weft_photonic_dot_run(struct weft_photonic_dot *dot,
                            struct weft_arena *arena, struct weft_error *error)
 {
     const struct weft_photonic_path *path = &input->path;
-    uint64_t late_a = (uint64_t)path->skew_activation + path->delay_activation;
-    uint64_t late_w = (uint64_t)path->skew_weight + path->delay_weight;
+    uint32_t arrival;
     WEFT_ASSERT(input->count > 0 && input->count <= WEFT_PHOTONIC_LAB_PAIRS);
-    if (late_a != late_w) {
-        return weft_fail(error, WEFT_INPUT,
-                         "activations arrive %llu samples late and weights %llu: they meet other "
-                         "partners; make {delay-activation} or {delay-weight} up for it",
-                         (unsigned long long)late_a, (unsigned long long)late_w);
+    if (!weft_photonic_path_samples(&arrival, path, error)) {
+        return false;
     }
     struct weft_photonic_dot made = {0};
-    uint64_t arrival = late_a + (path->latency == 0 ? LATENCY_DEFAULT : path->latency);
     made.preamble = input->preamble == 0 ? PREAMBLE_DEFAULT : input->preamble;
     made.streams.wavelengths = input->wavelengths == 0 ? 1 : input->wavelengths;
     made.delay_activation = path->delay_activation;
     made.delay_weight = path->delay_weight;
-    made.arrival = (uint32_t)arrival;
+    made.arrival = arrival;
     uint32_t lanes = made.streams.wavelengths * CYCLE;
-    uint64_t cycles =
+    uint32_t cycles =
         made.preamble + (input->count + lanes - 1) / lanes + (arrival + CYCLE - 1) / CYCLE;
-    made.streams.samples = (uint32_t)(cycles * CYCLE);
+    made.streams.samples = cycles * CYCLE;
     fill_streams(&made, input, arena);
     uint8_t *detector =
         WEFT_NEW(arena, uint8_t, (size_t)made.streams.wavelengths * made.streams.samples);
