@@ -60,9 +60,10 @@ static uint32_t highest_bit(int32_t value)
     return value > 0 ? 31u - (uint32_t)__builtin_clz((uint32_t)value) : 0;
 }
 
-static int32_t shift_right(int64_t value, int32_t bits)
+// What the sum of a layer begins at (weft_photonic_row).
+static int32_t scale_bias(int32_t bias, int32_t right)
 {
-    return (int32_t)(bits >= 0 ? value >> (bits < 63 ? bits : 63) : value * ((int64_t)1 << -bits));
+    return right >= 0 ? bias >> (right < 31 ? right : 31) : bias * (1 << (right > -7 ? -right : 7));
 }
 
 // Bias and ReLU of every sum, in place.
@@ -71,8 +72,8 @@ static void activate(int32_t *sums, const struct weft_photonic_program *program,
 {
     for (uint32_t i = 0; i < row->sums; i++) {
         if ((row->flags & WEFT_PHOTONIC_FLAG_BIAS) != 0) {
-            sums[i] += shift_right(program->biases[row->bias_first + i % row->outputs],
-                                   row->bias_shift + exponent);
+            sums[i] += scale_bias(program->biases[row->bias_first + i % row->outputs],
+                                  row->bias_shift + exponent);
         }
         if ((row->flags & WEFT_PHOTONIC_FLAG_RELU) != 0 && sums[i] < 0) {
             sums[i] = 0;
@@ -132,7 +133,8 @@ static bool serve_one(struct desk *desk, const struct weft_photonic_model *model
         desk->class_index = largest;
         exponent += shift;
         for (uint32_t i = 0; r + 1 < program->row_count && i < row->results; i++) {
-            desk->values[i] = (uint8_t)shift_right(desk->sums[i], shift);
+            desk->values[i] =
+                (uint8_t)(shift >= 0 ? desk->sums[i] >> shift : desk->sums[i] * (1 << -shift));
         }
     }
     return say(socket, OVER);
