@@ -25,6 +25,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import option_cases as cases
@@ -49,26 +50,50 @@ def listed(weft, verb):
 
 
 class Bench:
-    """Runs commands, each in a folder with the inputs that were made once."""
+    """Runs commands; each sees a folder with the inputs that were made once, and nothing else."""
 
     def __init__(self, weft, inputs, folder):
-        self.weft, self.inputs, self.folder, self.count = weft, inputs, folder, 0
+        self.weft, self.folder = weft, folder
+        self.inputs = {path.name: path for path in inputs.iterdir()}
+        self.own = threading.local()
+
+    def place(self):
+        """This thread's folder. To link the inputs for each run took more than half of the test."""
+        if not hasattr(self.own, "folder"):
+            self.own.folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+            for name, path in self.inputs.items():
+                (self.own.folder / name).symlink_to(path)
+        return self.own.folder
+
+    def cleared(self, folder):
+        """What the command wrote, by its path; takes it away and puts inputs back in its place."""
+        with os.scandir(folder) as entries:
+            there = {entry.name: entry.is_symlink() for entry in entries}
+        files = {}
+        for name in [name for name, link in there.items() if not link or name not in self.inputs]:
+            path = folder / name
+            for file in [path, *sorted(path.rglob("*"))]:
+                if file.is_file() and not file.is_symlink():
+                    files[str(file.relative_to(folder))] = FREE.sub(b"", file.read_bytes())
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+            there[name] = False
+        for name in [name for name in self.inputs if not there.get(name)]:
+            (folder / name).symlink_to(self.inputs[name])
+        return files
 
     def run(self, verb, words):
         """(exit code, the result and the files that the command wrote, its messages)."""
-        folder = tempfile.mkdtemp(dir=self.folder)
-        for path in self.inputs.iterdir():
-            os.symlink(path, os.path.join(folder, path.name))
+        folder = self.place()
         try:
             done = subprocess.run([self.weft, *verb.split(), *words], cwd=folder,
                                   timeout=SECONDS_MAX, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except subprocess.TimeoutExpired:
             fail(f"weft {verb} {' '.join(words)} took over {SECONDS_MAX} s")
-        files = {str(path.relative_to(folder)): FREE.sub(b"", path.read_bytes())
-                 for path in sorted(pathlib.Path(folder).rglob("*"))
-                 if path.is_file() and not path.is_symlink()}
-        shutil.rmtree(folder)
+        files = self.cleared(folder)
         return done.returncode, (FREE.sub(b"", done.stdout), files), done.stderr.decode()
 
 
