@@ -27,6 +27,7 @@
 #include "weft/format/nccl.h"
 #include "weft/format/numbers.h"
 #include "weft/format/perfetto.h"
+#include "weft/format/photonics.h"
 #include "weft/format/plan.h"
 #include "weft/format/profile.h"
 #include "weft/format/rail_job.h"

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # Verbs with sub-verbs.
-PARENTS = ["collective", "lab", "fabrics", "optics"]
+PARENTS = ["collective", "lab", "fabrics", "optics", "photonic"]
 
 
 def output(*command):

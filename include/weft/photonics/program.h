@@ -133,6 +133,18 @@ bool weft_photonic_compile(struct weft_photonic_program *program,
                            struct weft_arena *arena, struct weft_arena scratch,
                            struct weft_error *error) WEFT_MUST_USE;
 
+// Whether a program that was read from somewhere is one that weft_photonic_compile could have made:
+// rows follow from their shapes, addresses lie in the images, weights, biases and shifts are within
+// their ranges, and no sum can overflow 32 bits. What passes can be run. Fails with INPUT naming
+// "rows[1].words". O(weights).
+bool weft_photonic_program_check(const struct weft_photonic_program *program,
+                                 struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// The name of field f of a row, f < weft_photonic_field_count, in the order of the memory image.
+const char *weft_photonic_row_field(uint32_t field);
+extern const uint32_t weft_photonic_field_count;
+// Multiply-accumulates of a row: sums times products that count in each. O(1).
+uint64_t weft_photonic_row_macs(const struct weft_photonic_row *row);
+
 // ---- cycles ----
 
 // The path of light between converters and datapath, in samples, 16 of which are one cycle.

@@ -10,6 +10,8 @@ static const struct cli_entry subs[] = {
     {"calibrate", "find what a photonic core hides, as in a lab", photonic_calibrate},
     {"energy", "joules of an inference, part by part", photonic_energy},
     {"stop-and-go", "a host between layers, beside count-action", photonic_stop_and_go},
+    {"compile", "a net as a program for the datapath, counted or written", photonic_compile},
+    {"run", "a compiled program over images, equal to the hardware in every sum", photonic_run},
     {NULL, NULL, NULL},
 };
 

@@ -10,5 +10,7 @@ int photonic_calibrate(int argc, char **argv);
 int photonic_energy(int argc, char **argv);
 int photonic_multiply(int argc, char **argv);
 int photonic_stop_and_go(int argc, char **argv);
+int photonic_compile(int argc, char **argv);
+int photonic_run(int argc, char **argv);
 
 #endif

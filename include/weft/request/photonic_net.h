@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_REQUEST_PHOTONIC_NET_H
+#define WEFT_REQUEST_PHOTONIC_NET_H
+
+// Nets on the datapath of light: compiled to a folder, and run from one.
+
+#include "weft/format/photonics.h"
+#include "weft/request.h"
+
+WEFT_API_BEGIN
+
+// ---- compile ----
+
+struct weft_photonic_compile_request {
+    const char *model;   // {model}: a layer list (.json), or a model of the zoo, which is counted
+    const char *weights; // {weights}: the folder of a list's files; NULL = beside the list
+    struct weft_photonic_compile_options options;
+    const char *output; // the folder to write; NULL = none
+};
+struct weft_photonic_compile_result {
+    struct weft_photonic_program program;
+    uint32_t path_samples;
+    const struct weft_photonic_layer_cycles *layers; // a row
+    uint64_t total_cycles;
+    bool runs; // it has weights and all of it is computed by light
+    uint32_t left_count;
+    const struct weft_photonic_left *left; // of a model: what is left to a host
+    const char *output;                    // as asked; NULL = nothing was written
+    uint32_t file_count;
+    const struct weft_file *files; // that were written
+};
+// Fails with USAGE where there is nothing to write into {output}, else as what it calls.
+bool weft_request_photonic_compile(struct weft_photonic_compile_result *result,
+                                   const struct weft_photonic_compile_request *request,
+                                   struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.photonic-compile/1"
+const char *weft_request_photonic_compile_json(const struct weft_photonic_compile_result *result,
+                                               struct weft_arena *arena);
+
+// ---- run ----
+
+struct weft_photonic_run_request {
+    const char *folder;              // of a compiled program
+    const char *input;               // {input}: bytes, image after image
+    const char *labels;              // {labels}: a byte an image, its class; NULL = none
+    uint32_t count;                  // {count}: of images; 0 = all
+    uint32_t bench;                  // {bench}: images that the Verilog bench is to run; 0 = none
+    struct weft_photonic_core light; // {noise-product}, {noise-sum}; all 0 = exact
+};
+struct weft_photonic_run_result {
+    struct weft_photonic_program program;
+    uint32_t image_count;
+    const uint32_t *classes; // an image
+    uint32_t sum_count;
+    const int32_t *sums;              // [image_count * sum_count]
+    const int32_t *log_probabilities; // the same; NULL without softmax
+    uint64_t cycles;                  // of an image
+    bool has_labels;
+    uint32_t right_count;
+    uint32_t bench;
+};
+// Images are numbered from the environment's seed: noise of one image does not depend on others.
+bool weft_request_photonic_run(struct weft_photonic_run_result *result,
+                               const struct weft_photonic_run_request *request,
+                               struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.photonic-run/1"
+const char *weft_request_photonic_run_json(const struct weft_photonic_run_result *result,
+                                           struct weft_arena *arena);
+
+WEFT_API_END
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled program over images by its twin, exactly or with the noise of light; and what the
+// Verilog bench is to find for the first of them.
+
+#include "weft/request/photonic_net.h"
+
+#include <string.h>
+
+enum { BENCH_MAX = 1u << 20 };
+
+struct run {
+    const struct weft_photonic_run_request *request;
+    const struct weft_environment *base;
+    struct weft_photonic_run_result found;
+    uint32_t path_samples;
+    const uint8_t *images;
+    const uint8_t *labels;
+    uint32_t *classes;
+    int32_t *sums;
+    int32_t *log_probabilities;
+    struct weft_text bench; // its own arena grows while images run
+};
+
+static bool load_images(struct run *run)
+{
+    const struct weft_photonic_run_request *request = run->request;
+    struct weft_error *error = run->base->error;
+    const char *data = NULL;
+    size_t length = 0, size = run->found.program.rows[0].inputs;
+    if (!weft_file_load(&data, &length, request->input, WEFT_FILE_TRACE_BYTES, run->base->arena,
+                        error)) {
+        return false;
+    }
+    size_t count = length / size;
+    if (count == 0 || length % size != 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%s: %zu bytes are no whole number of images of %zu bytes", request->input,
+                         length, size);
+    }
+    if (request->count > count || request->bench > count) {
+        bool bench = request->bench > count;
+        return weft_fail(error, WEFT_INPUT, "%s: has %zu images; write {%s=%zu}", request->input,
+                         count, bench ? "bench" : "count", count);
+    }
+    run->images = (const uint8_t *)data;
+    run->found.image_count = request->count == 0 ? (uint32_t)count : request->count;
+    if (request->bench > run->found.image_count) {
+        run->found.image_count = request->bench;
+    }
+    return true;
+}
+
+static bool load_labels(struct run *run)
+{
+    const char *data = NULL;
+    size_t length = 0;
+    const char *path = run->request->labels;
+    if (path == NULL) {
+        return true;
+    }
+    if (!weft_file_load(&data, &length, path, WEFT_FILE_TRACE_BYTES, run->base->arena,
+                        run->base->error)) {
+        return false;
+    }
+    run->labels = (const uint8_t *)data;
+    run->found.has_labels = true;
+    return length >= run->found.image_count ||
+           weft_fail(run->base->error, WEFT_INPUT, "%s: %zu labels are fewer than %u images", path,
+                     length, run->found.image_count);
+}
+
+// The line that the bench prints of an image. A preamble whose first word is cut to less than eight
+// samples of light, by a rotation of nine and more, is counted as one pattern error a layer.
+static void add_line(struct run *run, uint32_t image, const struct weft_photonic_result *result)
+{
+    uint32_t rows = run->found.program.row_count, rotation = run->path_samples % 16;
+    struct weft_text *text = &run->bench;
+    weft_text_add(text, "run %u class %u cycles %llu rotation %u errors %u h ", image,
+                  result->class_index, (unsigned long long)result->cycles, rotation,
+                  rotation > 8 ? rows : 0);
+    for (uint32_t i = 0; i < rows; i++) {
+        weft_text_add(text, i == 0 ? "%u" : ",%u", result->highest[i]);
+    }
+    weft_text_add(text, " sums ");
+    for (uint32_t i = 0; i < result->sum_count; i++) {
+        weft_text_add(text, i == 0 ? "%d" : ",%d", result->sums[i]);
+    }
+    weft_text_add(text, "\n");
+}
+
+static void play(struct run *run, struct weft_photonic_twin *twin)
+{
+    const struct weft_photonic_core *light = &run->request->light;
+    bool noisy = light->product_sigma > 0 || light->sum_sigma > 0;
+    size_t size = run->found.program.rows[0].inputs;
+    uint32_t sum_count = run->found.sum_count;
+    for (uint32_t i = 0; i < run->found.image_count; i++) {
+        struct weft_photonic_result result;
+        struct weft_rng rng = weft_rng_stream(run->base->seed, i);
+        weft_poll();
+        weft_photonic_twin_run(&result, twin, run->images + i * size, noisy ? light : NULL, &rng);
+        run->classes[i] = result.class_index;
+        memcpy(run->sums + (size_t)i * sum_count, result.sums, sum_count * sizeof *result.sums);
+        if (run->log_probabilities != NULL) {
+            memcpy(run->log_probabilities + (size_t)i * sum_count, result.log_probabilities,
+                   sum_count * sizeof *result.log_probabilities);
+        }
+        run->found.right_count += run->labels != NULL && run->labels[i] == result.class_index;
+        run->found.cycles = result.cycles;
+        if (i < run->request->bench) {
+            add_line(run, i, &result);
+        }
+    }
+}
+
+// input.hex, a byte a line, and expected.txt.
+static bool save_bench(struct run *run)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *folder = run->request->folder;
+    size_t bytes = (size_t)run->request->bench * run->found.program.rows[0].inputs;
+    struct weft_arena arena = run->base->scratch;
+    char *hex = WEFT_NEW_RAW(&arena, char, 3 * bytes);
+    for (size_t i = 0; i < bytes; i++) {
+        hex[3 * i] = digits[run->images[i] >> 4];
+        hex[3 * i + 1] = digits[run->images[i] & 15];
+        hex[3 * i + 2] = '\n';
+    }
+    const struct weft_file files[] = {
+        {"input.hex", hex, 3 * bytes},
+        {"expected.txt", run->bench.data, run->bench.length},
+    };
+    return weft_files_save(folder, files, 2, arena, run->base->error);
+}
+
+bool weft_request_photonic_run(struct weft_photonic_run_result *result,
+                               const struct weft_photonic_run_request *request,
+                               struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    struct run run = {.request = request, .base = base};
+    if (request->bench > 0 && (request->light.product_sigma > 0 || request->light.sum_sigma > 0)) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "{bench} compares bit by bit; leave out {noise-product} and {noise-sum}");
+    }
+    if (request->bench > BENCH_MAX) {
+        return weft_fail(base->error, WEFT_USAGE, "{bench=%u} is the most", BENCH_MAX);
+    }
+    if (!weft_photonic_program_load(&run.found.program, request->folder, base->arena, base->scratch,
+                                    base->error) ||
+        !load_images(&run) || !load_labels(&run) ||
+        !weft_photonic_path_samples(&run.path_samples, &weft_photonic_path_default, base->error)) {
+        return false;
+    }
+    const struct weft_photonic_program *program = &run.found.program;
+    const struct weft_photonic_row *last = &program->rows[program->row_count - 1];
+    size_t values = (size_t)run.found.image_count * last->results;
+    run.found.sum_count = last->results;
+    run.found.bench = request->bench;
+    run.classes = WEFT_NEW(base->arena, uint32_t, run.found.image_count);
+    run.sums = WEFT_NEW_RAW(base->arena, int32_t, values);
+    if ((last->flags & WEFT_PHOTONIC_FLAG_SOFTMAX) != 0) {
+        run.log_probabilities = WEFT_NEW_RAW(base->arena, int32_t, values);
+    }
+    struct weft_photonic_twin *twin =
+        weft_photonic_twin_build(program, run.path_samples, base->arena);
+    weft_text_init(&run.bench, base->arena);
+    play(&run, twin);
+    if (request->bench > 0 && !save_bench(&run)) {
+        return false;
+    }
+    run.found.classes = run.classes;
+    run.found.sums = run.sums;
+    run.found.log_probabilities = run.log_probabilities;
+    *result = run.found;
+    return true;
+}
