@@ -15,6 +15,7 @@
 #include "weft/photonics/models.h"
 #include "weft/photonics/packet.h"
 #include "weft/photonics/model.h"
+#include "weft/photonics/execute.h"
 #include "weft/photonics/program.h"
 #include "weft/photonics/responder.h"
 #include "weft/photonics/twin.h"

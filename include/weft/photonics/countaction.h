@@ -181,9 +181,9 @@ struct weft_photonic_countaction_report {
 struct weft_photonic_check_options {
     const struct weft_photonic_program *program; // NULL: modules alone
     uint32_t path_samples;                       // of the program's light
-    uint32_t fifo;                               // entries; 0 = WEFT_PHOTONIC_FIFO
+    uint32_t fifo;                               // entries; 0 = WEFT_PHOTONIC_FIFO_ENTRIES
 };
-#define WEFT_PHOTONIC_FIFO 64u // entries of the FIFO beside the light in Weft's datapath
+#define WEFT_PHOTONIC_FIFO_ENTRIES 64u // entries of the FIFO beside the light in Weft's datapath
 // What a program can go wrong by, before it runs. Of modules: each count has a target that it can
 // reach; no two actions can drive an output in one cycle, by search over all inputs and what
 // registers can hold; no circle within a cycle, through other modules and the datapath either. Of

@@ -366,7 +366,8 @@ void check_balance(struct checking *checking, const struct weft_photonic_check_o
                               .options = options,
                               .row = &options->program->rows[row],
                               .number = row,
-                              .fifo = options->fifo == 0 ? WEFT_PHOTONIC_FIFO : options->fifo};
+                              .fifo =
+                                  options->fifo == 0 ? WEFT_PHOTONIC_FIFO_ENTRIES : options->fifo};
     prove_init(&balance.prover, system, &scratch);
     balance.busy = WEFT_NEW(&scratch, bool, system->net_count);
     for (uint32_t m = 0; m < system->text->module_count; m++) {

@@ -160,14 +160,6 @@ static void visit_net(struct search *search, uint32_t place)
         visit_term(search, drive->module,
                    search->system->text->modules[drive->module].actions[drive->action].condition);
     }
-    const char *depends =
-        net->part == WEFT_NONE || net->module != WEFT_NONE ? NULL : part_get(net->part)->depends;
-    if (depends != NULL) {
-        uint32_t other = find_net(search->nets, search->system->net_count, depends);
-        if (other != WEFT_NONE) {
-            visit(search, other);
-        }
-    }
     if (!search->circle) {
         search->order[search->ordered++] = place;
     }

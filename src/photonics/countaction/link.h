@@ -5,8 +5,8 @@
 // Modules connected by the names of their signals, with the datapath between them.
 //
 // A net is a signal's name: one module, a part of the datapath, or the world outside drives it, and
-// any number of modules read it. Parts of the datapath (part.c) say on which nets they depend in
-// the same cycle, so that a circle through them is one, too.
+// any number of modules read it. Parts of the datapath (part.c) drive theirs from registers, so no
+// circle goes through them.
 
 #include "weft/photonics/countaction.h"
 
@@ -68,7 +68,6 @@ enum part_rate {
 };
 struct part {
     const char *name;
-    const char *depends; // on that net in the same cycle, or NULL
     enum part_rate rate;
     const char *same;
     bool from_module; // a module drives it; the rate is what a layer needs of it

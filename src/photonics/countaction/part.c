@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands between the modules: assembler, light, detector, tree, buffers. Each net that they
-// drive changes with the clock alone but for `received`, and comes as often in a layer as what
+// drive changes with the clock alone, and comes as often in a layer as what
 // caused it: the rates of synchronous data flow (Lee and Messerschmitt, Proceedings of the IEEE
 // 1987).
 
@@ -9,22 +9,14 @@
 #include "photonics/countaction/link.h"
 
 static const struct part parts[] = {
-    {"start", NULL, PART_LEVEL, NULL, false},
-    {"last", NULL, PART_LEVEL, NULL, false},
-    {"softmax", NULL, PART_LEVEL, NULL, false},
-    {"hidden", NULL, PART_LEVEL, NULL, false},
-    {"softmax_end", NULL, PART_LEVEL, NULL, false},
-    {"activation_valid", NULL, PART_LEVEL, NULL, false},
-    {"weight_valid", NULL, PART_LEVEL, NULL, false},
-    {"light", NULL, PART_LEVEL, NULL, false},
-    {"above", NULL, PART_LEVEL, NULL, false},
-    {"pattern", NULL, PART_MATCHES, NULL, false},
-    {"received", "locked", PART_SAME, "pop", false},
-    {"word", NULL, PART_SAME, "pop", false},
-    {"sum", NULL, PART_SAME, "emit", false},
-    {"written", NULL, PART_SAME, "sum", false},
-    {"pop", NULL, PART_WORDS, NULL, true},
-    {"next_layer", NULL, PART_ONCE, NULL, true},
+    {"start", PART_LEVEL, NULL, false},        {"last", PART_LEVEL, NULL, false},
+    {"softmax", PART_LEVEL, NULL, false},      {"hidden", PART_LEVEL, NULL, false},
+    {"softmax_end", PART_LEVEL, NULL, false},  {"activation_valid", PART_LEVEL, NULL, false},
+    {"weight_valid", PART_LEVEL, NULL, false}, {"light", PART_LEVEL, NULL, false},
+    {"above", PART_LEVEL, NULL, false},        {"pattern", PART_MATCHES, NULL, false},
+    {"received", PART_SAME, "pop", false},     {"word", PART_SAME, "pop", false},
+    {"sum", PART_SAME, "emit", false},         {"written", PART_SAME, "sum", false},
+    {"pop", PART_WORDS, NULL, true},           {"next_layer", PART_ONCE, NULL, true},
 };
 
 uint32_t part_find(const char *name)
