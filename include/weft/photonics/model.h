@@ -16,7 +16,7 @@ struct weft_photonic_left {
     enum weft_operator_kind kind;
     const char *reason;
 };
-struct weft_photonic_count {
+struct weft_photonic_model_count {
     struct weft_photonic_program program; // rows to be counted, not to be run: no weights
     uint32_t left_count;
     const struct weft_photonic_left *left;
@@ -27,7 +27,8 @@ struct weft_photonic_count {
 // values of attention), norms, sums, look-ups and functions other than ReLU are listed as left.
 // Memories are not held against limits. Fails with INPUT where options are out of range, with
 // INFEASIBLE where nothing is left to count. O(operators + pixels).
-bool weft_photonic_count_model(struct weft_photonic_count *count, const struct weft_model *model,
+bool weft_photonic_count_model(struct weft_photonic_model_count *count,
+                               const struct weft_model *model,
                                const struct weft_photonic_compile_options *options,
                                struct weft_arena *arena, struct weft_arena scratch,
                                struct weft_error *error) WEFT_MUST_USE;

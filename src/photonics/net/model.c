@@ -210,7 +210,8 @@ static void count_operator(struct counting *counting, const struct weft_operator
     }
 }
 
-bool weft_photonic_count_model(struct weft_photonic_count *count, const struct weft_model *model,
+bool weft_photonic_count_model(struct weft_photonic_model_count *count,
+                               const struct weft_model *model,
                                const struct weft_photonic_compile_options *options,
                                struct weft_arena *arena, struct weft_arena scratch,
                                struct weft_error *error)
@@ -249,6 +250,6 @@ bool weft_photonic_count_model(struct weft_photonic_count *count, const struct w
     probe.rows = counting.rows;
     probe.names = counting.names;
     probe.word_count = 0;
-    *count = (struct weft_photonic_count){probe, counting.left_count, counting.left};
+    *count = (struct weft_photonic_model_count){probe, counting.left_count, counting.left};
     return true;
 }

@@ -35,7 +35,7 @@ static bool count_model(struct weft_photonic_compile_result *found,
 {
     const struct weft_environment *base = &environment->base;
     struct weft_model model;
-    struct weft_photonic_count count;
+    struct weft_photonic_model_count count;
     if (!weft_request_model(&model, request->model, environment) ||
         !weft_photonic_count_model(&count, &model, &request->options, base->arena, base->scratch,
                                    base->error)) {
