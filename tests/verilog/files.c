@@ -27,11 +27,15 @@ int main(int argc, char **argv)
     }
     uint32_t lanes = (uint32_t)strtoul(argv[2], NULL, 10);
     struct weft_photonic_row rows[16] = {0};
-    rows[0] = (struct weft_photonic_row){.flags = WEFT_PHOTONIC_FLAG_SOFTMAX, .words = 256,
-                                          .inputs = 16384, .results = 4096};
-    const struct weft_photonic_program program = {.name = "tests", .lanes = lanes,
-        .wavelengths = lanes / 16, .row_count = 16, .rows = rows, .word_count = 32768,
-        .bias_count = 1024};
+    rows[0] = (struct weft_photonic_row){
+        .flags = WEFT_PHOTONIC_FLAG_SOFTMAX, .words = 256, .inputs = 16384, .results = 4096};
+    const struct weft_photonic_program program = {.name = "tests",
+                                                  .lanes = lanes,
+                                                  .wavelengths = lanes / 16,
+                                                  .row_count = 16,
+                                                  .rows = rows,
+                                                  .word_count = 32768,
+                                                  .bias_count = 1024};
     static char memory[1 << 21];
     struct weft_arena arena = {memory, memory + sizeof(memory)};
     struct weft_error error;

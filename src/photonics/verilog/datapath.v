@@ -49,7 +49,7 @@ module weft_datapath #(
     reg [31:0] request, compensation, delay_activation, delay_weight, skew_activation, skew_weight;
     reg [31:0] latency, first_row, monitor;
     reg error;
-    wire abort;
+    reg abort; // a run that cannot go on: no preamble is found, or the FIFO is too short
     wire start = register_write && register_address == 6'd3 && register_data[0] && !busy;
     always @(posedge clock) begin
         if (reset) begin
@@ -331,9 +331,9 @@ module weft_datapath #(
     reg layer_ended;
     reg [31:0] layer_of_end;
     always @(posedge clock) layer_of_end <= layer;
-    assign abort = (busy && waited > monitor) || (busy && fifo_overrun);
     always @(posedge clock) begin
         layer_ended <= layer_done && !control_reset;
+        abort <= !reset && !abort && busy && (waited > monitor || fifo_overrun);
         if (locked) last_rotation <= rotation;
         if (reset) begin
             done <= 1'b0;

@@ -7,7 +7,6 @@
 extern const char verilog_assembler[];
 extern const char verilog_bench[];
 extern const char verilog_buffers[];
-extern const char verilog_control[];
 extern const char verilog_datapath[];
 extern const char verilog_light[];
 extern const char verilog_memory[];

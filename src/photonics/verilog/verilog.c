@@ -3,22 +3,28 @@
 // program. That is only the depths of memories, since layers, weights and biases are memory images.
 
 #include "weft/photonics/verilog.h"
+#include "photonics/net/softmax.h"
 #include "photonics/verilog/texts.h"
+#include "weft/photonics/countaction.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
     const char *name;
     const char *text;
 } templates[] = {
-    {"assembler.v", verilog_assembler}, {"bench.v", verilog_bench},
-    {"buffers.v", verilog_buffers},     {"control.v", verilog_control},
-    {"datapath.v", verilog_datapath},   {"light.v", verilog_light},
-    {"memory.v", verilog_memory},       {"receive.v", verilog_receive},
-    {"softmax.v", verilog_softmax},     {"sum.v", verilog_sum},
+    {"assembler.v", verilog_assembler},
+    {"bench.v", verilog_bench},
+    {"buffers.v", verilog_buffers},
+    {"datapath.v", verilog_datapath},
+    {"light.v", verilog_light},
+    {"memory.v", verilog_memory},
+    {"receive.v", verilog_receive},
+    {"softmax.v", verilog_softmax},
+    {"sum.v", verilog_sum},
 };
-enum { TEMPLATES = sizeof(templates) / sizeof(templates[0]) };
+enum { TEMPLATES = sizeof(templates) / sizeof(templates[0]), CONTROL_MAX = 16 };
 
 static void raise(uint32_t *largest, uint32_t value)
 {
@@ -78,18 +84,44 @@ static void parameters_write(struct weft_text *text,
     weft_text_add(text, "`define WEFT_RESULT_DEPTH %u\n", depths->results);
 }
 
+static void table_write(struct weft_text *text, const uint32_t *entries, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        weft_text_add(text, "%05x\n", entries[i]);
+    }
+}
+
 // Tables of the unit of log-probabilities, in the order of softmax.v.
 static void tables_write(struct weft_text *text)
 {
-    for (uint32_t i = 0; i < 256; i++) {
-        weft_text_add(text, "%05x\n", (uint32_t)lround(65536 * exp(-(double)i / 256)));
+    struct weft_photonic_tables tables;
+    weft_photonic_tables_build(&tables);
+    table_write(text, tables.fraction, 256);
+    table_write(text, tables.whole, 16);
+    table_write(text, tables.mantissa, 256);
+}
+
+// The modules of control, each a file of its name. They are Weft's own text, which parses.
+static uint32_t control_write(struct weft_photonic_verilog_file *files, uint32_t most,
+                              struct weft_arena *arena)
+{
+    struct weft_photonic_countaction control;
+    struct weft_error error;
+    bool good =
+        weft_photonic_countaction_parse(&control, weft_photonic_countaction_text,
+                                        strlen(weft_photonic_countaction_text), arena, &error);
+    WEFT_ASSERT(good && control.module_count <= most);
+    for (uint32_t i = 0; i < control.module_count; i++) {
+        const struct weft_photonic_module *module = &control.modules[i];
+        size_t length = strlen(module->name) + sizeof(".v");
+        char *name = WEFT_NEW(arena, char, length);
+        snprintf(name, length, "%s.v", module->name);
+        struct weft_text text;
+        weft_text_init(&text, arena);
+        weft_photonic_countaction_verilog(&text, module);
+        close_file(&files[i], name, &text);
     }
-    for (uint32_t i = 0; i < 16; i++) {
-        weft_text_add(text, "%05x\n", (uint32_t)lround(65536 * exp(-(double)i)));
-    }
-    for (uint32_t i = 0; i < 256; i++) {
-        weft_text_add(text, "%05x\n", (uint32_t)lround(256 * log1p((double)i / 256)));
-    }
+    return control.module_count;
 }
 
 bool weft_photonic_verilog_write(struct weft_photonic_verilog_files *files,
@@ -103,7 +135,7 @@ bool weft_photonic_verilog_write(struct weft_photonic_verilog_files *files,
                          program->lanes);
     }
     struct weft_photonic_verilog_file *list =
-        WEFT_NEW(arena, struct weft_photonic_verilog_file, TEMPLATES + 2);
+        WEFT_NEW(arena, struct weft_photonic_verilog_file, TEMPLATES + CONTROL_MAX + 2);
     for (uint32_t i = 0; i < TEMPLATES; i++) {
         list[i] = (struct weft_photonic_verilog_file){templates[i].name, templates[i].text,
                                                       strlen(templates[i].text)};
@@ -117,6 +149,7 @@ bool weft_photonic_verilog_write(struct weft_photonic_verilog_files *files,
     weft_text_init(&text, arena);
     tables_write(&text);
     close_file(&list[TEMPLATES + 1], "softmax.hex", &text);
-    *files = (struct weft_photonic_verilog_files){TEMPLATES + 2, list};
+    uint32_t modules = control_write(&list[TEMPLATES + 2], CONTROL_MAX, arena);
+    *files = (struct weft_photonic_verilog_files){TEMPLATES + 2 + modules, list};
     return true;
 }
