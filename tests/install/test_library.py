@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """libweft.so exports the API and nothing else, has a soname, every public header is C++ alone, and
-the example of examples/library compiles and runs as C and as C++.
+the examples of examples/library and examples/photonic compile and run as C and as C++.
 Usage: test_library.py BUILD SOURCE
 """
 
@@ -50,6 +50,25 @@ def check_exports(build, source):
         raise library.Failed("libweft.so has no soname")
 
 
+def try_multiply(source, folder, flags, environment):
+    """The example of light says the same in both languages and draws its waveform."""
+    said = set()
+    for language, compiler in library.LANGUAGES.items():
+        program = os.path.join(folder, "multiply-" + language)
+        picture = os.path.join(folder, "wave.svg")
+        library.need([*compiler, *library.WARNINGS, source, "-x", "none", "-o", program, *flags],
+                     env=environment)
+        said.add(library.need([program, "100", "50", picture], env=environment))
+        with open(picture, encoding="utf-8") as file:
+            if "rotation 3" not in file.read():
+                raise library.Failed(f"{language}: the picture shows no rotation")
+        done = library.run(program, "100", "256", env=environment)
+        if done.returncode != 3 or "'256' is not a whole number" not in done.stderr:
+            raise library.Failed(f"{language}: 256 ends with {done.returncode}: {done.stderr!r}")
+    if len(said) != 1 or "rotation 3; 100 * 50 / 256 = " not in next(iter(said)):
+        raise library.Failed(f"the example of light says {said}")
+
+
 def main():
     build, source = sys.argv[1:]
     if shutil.which("g++") is None:
@@ -64,6 +83,8 @@ def main():
             check_exports(build, source)
             library.try_example(os.path.join(source, "examples", "library", "iteration.c"), folder,
                                 ["-I", include, "-L", build, "-lweft"], environment)
+            try_multiply(os.path.join(source, "examples", "photonic", "multiply.c"), folder,
+                         ["-I", include, "-L", build, "-lweft"], environment)
     except library.Failed as failure:
         print(failure)
         return 1

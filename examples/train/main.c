@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trains a net on digits and writes it for weft photonic compile:
+//
+//   weft-train conv:6x5,pool:2,conv:12x5,pool:2,dense:10 DIGITS LABELS FOLDER [OPTION...]
+//
+// DIGITS are images of 28 x 28 bytes, LABELS a byte each. The first --test of them are kept for the
+// test and never trained on. The same seed gives the same bytes.
+
+#include "train.h"
+
+#include "weft/format.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10 };
+
+static const char usage[] =
+    "usage: weft-train NET DIGITS LABELS FOLDER [--test N] [--steps N] [--batch N] [--rate R]\n"
+    "                  [--shift PIXELS] [--seed K] [--keep N]\n"
+    "NET is such as conv:6x5,pool:2,dense:10; --keep writes the first N digits of the test, too\n";
+
+struct job {
+    const char *net, *digits, *labels, *folder;
+    struct train_options options;
+    uint32_t test, keep;
+    uint64_t seed;
+    struct weft_arena arena, scratch;
+    struct weft_error *error;
+};
+
+static bool load(struct train_digits *digits, struct job *job)
+{
+    const char *images = NULL, *labels = NULL;
+    size_t image_bytes = 0, label_bytes = 0;
+    if (!weft_file_load(&images, &image_bytes, job->digits, 0, &job->arena, job->error) ||
+        !weft_file_load(&labels, &label_bytes, job->labels, 0, &job->arena, job->error)) {
+        return false;
+    }
+    if (image_bytes != label_bytes * PIXELS || label_bytes <= job->test) {
+        return weft_fail(job->error, WEFT_INPUT,
+                         "%s: %zu bytes are not %zu images of 28 x 28, more than %u of the test",
+                         job->digits, image_bytes, label_bytes, job->test);
+    }
+    for (size_t i = 0; i < label_bytes; i++) {
+        if ((uint8_t)labels[i] >= CLASSES) {
+            return weft_fail(job->error, WEFT_INPUT, "%s: label %zu is no digit", job->labels, i);
+        }
+    }
+    *digits = (struct train_digits){
+        (uint32_t)label_bytes, {1, SIDE, SIDE}, (const uint8_t *)images, (const uint8_t *)labels};
+    return true;
+}
+
+static bool keep_digits(const struct train_digits *test, struct job *job)
+{
+    const char *folder = job->folder;
+    return weft_file_save(weft_arena_format(&job->arena, "%s/digits.u8", folder),
+                          (const char *)test->images, (size_t)job->keep * PIXELS, job->error) &&
+           weft_file_save(weft_arena_format(&job->arena, "%s/labels.u8", folder),
+                          (const char *)test->labels, job->keep, job->error);
+}
+
+static bool train(void *context)
+{
+    struct job *job = context;
+    struct train_digits all;
+    struct train_net net;
+    struct weft_rng rng;
+    weft_rng_init(&rng, job->seed);
+    if (!load(&all, job) ||
+        !train_build(&net, job->net, all.shape, &rng, &job->arena, job->error)) {
+        return false;
+    }
+    struct train_digits test = all, rest = all;
+    test.count = job->test;
+    rest.count = all.count - job->test;
+    rest.images += (size_t)job->test * PIXELS;
+    rest.labels += job->test;
+    if (net.layers[net.layer_count - 1].out.channels != CLASSES) {
+        return weft_fail(job->error, WEFT_INPUT, "%s: ten digits need dense:10 at the end",
+                         job->net);
+    }
+    double loss = train_run(&net, &rest, &job->options, &rng, job->scratch);
+    uint32_t right = train_count_right(&net, &test);
+    mkdir(job->folder, 0777); // where it is there or cannot be made, saving says so
+    if (!train_save(&net, job->folder, &job->arena, job->error) ||
+        (job->keep > 0 && !keep_digits(&test, job))) {
+        return false;
+    }
+    printf("%s: loss %.4f of %u images, %u of %u of the test right\n", job->net, loss, rest.count,
+           right, test.count);
+    return true;
+}
+
+static bool read_option(struct job *job, int option, const char *text)
+{
+    uint64_t value = 0;
+    if (option == 'r') {
+        return weft_parse_number(&job->options.rate, text, 0, 10, job->error);
+    }
+    if (!weft_parse_count(&value, text, option == 'b' || option == 't' ? 1 : 0, 1000000,
+                          job->error)) {
+        return false;
+    }
+    switch (option) {
+    case 't':
+        job->test = (uint32_t)value;
+        return true;
+    case 's':
+        job->options.steps = (uint32_t)value;
+        return true;
+    case 'b':
+        job->options.batch = (uint32_t)value;
+        return true;
+    case 'm':
+        job->options.shift = (uint32_t)value;
+        return true;
+    case 'k':
+        job->keep = (uint32_t)value;
+        return true;
+    default:
+        job->seed = value;
+        return true;
+    }
+}
+
+static bool read_line(struct job *job, int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"test", required_argument, NULL, 't'},  {"steps", required_argument, NULL, 's'},
+        {"batch", required_argument, NULL, 'b'}, {"rate", required_argument, NULL, 'r'},
+        {"shift", required_argument, NULL, 'm'}, {"seed", required_argument, NULL, 'e'},
+        {"keep", required_argument, NULL, 'k'},  {NULL, 0, NULL, 0},
+    };
+    for (int key; (key = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        if (key == '?') {
+            return weft_fail(job->error, WEFT_USAGE, "no such option");
+        }
+        if (!read_option(job, key, optarg)) {
+            return false;
+        }
+    }
+    if (argc - optind != 4) {
+        return weft_fail(job->error, WEFT_USAGE, "NET, DIGITS, LABELS and FOLDER are needed");
+    }
+    job->net = argv[optind];
+    job->digits = argv[optind + 1];
+    job->labels = argv[optind + 2];
+    job->folder = argv[optind + 3];
+    return job->keep <= job->test ||
+           weft_fail(job->error, WEFT_USAGE, "--keep %u of %u test digits", job->keep, job->test);
+}
+
+int main(int argc, char **argv)
+{
+    struct weft_error error;
+    struct job job = {
+        .options = {.steps = 3000, .batch = 32, .rate = 0.05, .shift = 2},
+        .test = 500,
+        .seed = 1,
+        .error = &error,
+    };
+    bool fine = read_line(&job, argc, argv);
+    if (fine && weft_arena_init(&job.arena, 0, &error) &&
+        weft_arena_init(&job.scratch, 0, &error)) {
+        struct weft_arena arena = job.arena, scratch = job.scratch; // as they began
+        fine = weft_guard(train, &job, &error);
+        weft_arena_release(&scratch);
+        weft_arena_release(&arena);
+    }
+    if (!fine) {
+        fprintf(stderr, "weft-train: %s\n%s", error.message, error.code == WEFT_USAGE ? usage : "");
+        return weft_exit_code(error.code);
+    }
+    return EXIT_SUCCESS;
+}
