@@ -42,16 +42,21 @@ static void take(struct weft_photonic_responder *responder, uint64_t now_ns, uin
     WEFT_ASSERT(test_conserved(responder));
 }
 
+// Models are built once; a responder in what is left of the arena, anew for every input.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct fuzz_desk desk;
+    static struct fuzz_desk desk;
+    static struct weft_photonic_models models;
     struct weft_photonic_answer answer;
-    fuzz_open(&desk);
-    const struct weft_photonic_models models = test_models(&desk.arena);
+    if (models.count == 0) {
+        fuzz_open(&desk);
+        models = test_models(&desk.arena);
+    }
+    struct weft_arena arena = desk.arena;
     const struct weft_photonic_responder_options options = {
         .assemblies = 4, .timeout_ns = 100000000, .answers = 4};
     struct weft_photonic_responder *responder =
-        weft_photonic_responder_build(&models, &options, &desk.arena);
+        weft_photonic_responder_build(&models, &options, &arena);
     uint64_t now_ns = 0;
     if (weft_photonic_answer_read(&answer, data, size)) {
         WEFT_ASSERT(answer.class_index < answer.sum_count);
@@ -64,6 +69,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     weft_photonic_responder_expire(responder, now_ns + options.timeout_ns);
     WEFT_ASSERT(weft_photonic_responder_held(responder) == 0 && test_conserved(responder));
-    fuzz_close(&desk);
     return 0;
 }

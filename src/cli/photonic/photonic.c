@@ -12,6 +12,10 @@ static const struct cli_entry subs[] = {
     {"stop-and-go", "a host between layers, beside count-action", photonic_stop_and_go},
     {"compile", "a net as a program for the datapath, counted or written", photonic_compile},
     {"run", "a compiled program over images, equal to the hardware in every sum", photonic_run},
+    {"nic", "an interface that answers requests to light: up, status, down", photonic_nic},
+    {"status", "the interfaces that answer, with their counters", photonic_status},
+    {"ask", "inputs to an interface that answers: which class?", photonic_ask},
+    {"load", "many requests to it, at a rate, over a network that may lose them", photonic_load},
     {NULL, NULL, NULL},
 };
 

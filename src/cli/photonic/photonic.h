@@ -12,5 +12,9 @@ int photonic_multiply(int argc, char **argv);
 int photonic_stop_and_go(int argc, char **argv);
 int photonic_compile(int argc, char **argv);
 int photonic_run(int argc, char **argv);
+int photonic_ask(int argc, char **argv);
+int photonic_load(int argc, char **argv);
+int photonic_nic(int argc, char **argv);
+int photonic_status(int argc, char **argv);
 
 #endif
