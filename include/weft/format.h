@@ -7,6 +7,7 @@
 // reader bounds each count by the bytes that are left before it allocates, and fails with one line
 // that names the place and the remedy.
 
+#include "weft/format/arrivals.h"
 #include "weft/format/chakra.h"
 #include "weft/format/circuits.h"
 #include "weft/format/claims.h"

@@ -19,6 +19,7 @@
 #include "weft/request.h"
 #include "weft/routing.h"
 #include "weft/scheduler.h"
+#include "weft/serving.h"
 #include "weft/sim.h"
 #include "weft/strategy.h"
 #include "weft/topology.h"

@@ -16,6 +16,8 @@ static const struct cli_entry subs[] = {
     {"status", "the interfaces that answer, with their counters", photonic_status},
     {"ask", "inputs to an interface that answers: which class?", photonic_ask},
     {"load", "many requests to it, at a rate, over a network that may lose them", photonic_load},
+    {"serve-study", "requests served by light and by others: latency, load, energy",
+     photonic_serve_study},
     {NULL, NULL, NULL},
 };
 

@@ -16,5 +16,6 @@ int photonic_ask(int argc, char **argv);
 int photonic_load(int argc, char **argv);
 int photonic_nic(int argc, char **argv);
 int photonic_status(int argc, char **argv);
+int photonic_serve_study(int argc, char **argv);
 
 #endif
