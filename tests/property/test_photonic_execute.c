@@ -125,6 +125,17 @@ static bool agree(const struct weft_photonic_registers *registers,
                    result->sum_count * sizeof result->sums[0]) == 0);
 }
 
+static uint64_t stalls_of(const struct weft_photonic_program *program, uint32_t samples)
+{
+    struct weft_photonic_layer_cycles layers[LAYERS_MAX];
+    uint64_t stalls = 0;
+    (void)weft_photonic_cycles(layers, program, samples);
+    for (uint32_t i = 0; i < program->row_count; i++) {
+        stalls += layers[i].stalls;
+    }
+    return stalls;
+}
+
 static void executor_and_twin_leave_the_same_registers(void **state)
 {
     (void)state;
@@ -160,6 +171,7 @@ static void executor_and_twin_leave_the_same_registers(void **state)
             assert_int_equal(registers.rotation, samples % 16);
             assert_true(stall ? registers.cycles >= result.cycles
                               : registers.cycles == result.cycles);
+            assert_true(stall || registers.stalls == stalls_of(&made.program, samples));
             waited += stall && registers.cycles > result.cycles;
         }
         played++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_PHOTONICS_COUNTACTION_MACHINE_H
-#define WEFT_PHOTONICS_COUNTACTION_MACHINE_H
+#ifndef WEFT_PHOTONICS_EXECUTOR_MACHINE_H
+#define WEFT_PHOTONICS_EXECUTOR_MACHINE_H
 
 // Modules that run: a cycle settles all nets, then the clock changes the registers.
 

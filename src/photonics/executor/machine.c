@@ -2,7 +2,7 @@
 // Count-action modules cycle by cycle. Conditions are walked as the trees they are: a cycle of the
 // ten modules is some 300 terms, about a microsecond.
 
-#include "photonics/countaction/machine.h"
+#include "photonics/executor/machine.h"
 
 #include <string.h>
 

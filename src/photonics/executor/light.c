@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "photonics/countaction/datapath.h"
+#include "photonics/executor/datapath.h"
 
 // The magnitude that a converter sends in a lane.
 static uint8_t magnitude(const struct datapath *datapath, const uint64_t wires[WIRE_COUNT],

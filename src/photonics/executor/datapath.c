@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The datapath around the count-action modules: FIFO, tree, accumulator, buffers, normalizer.
 
-#include "photonics/countaction/datapath.h"
+#include "photonics/executor/datapath.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "photonics/countaction/datapath.h"
+#include "photonics/executor/datapath.h"
 
 // A run that takes this many times its closed form, and as many cycles more, waits for ever: memory
 // that makes the streamer wait by chance takes less than twice.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef WEFT_PHOTONICS_COUNTACTION_DATAPATH_H
-#define WEFT_PHOTONICS_COUNTACTION_DATAPATH_H
+#ifndef WEFT_PHOTONICS_EXECUTOR_DATAPATH_H
+#define WEFT_PHOTONICS_EXECUTOR_DATAPATH_H
 
 // What stands between the count-action modules: memories, light, FIFO, adders, buffers. Each part
 // offers what its registers hold in this cycle, and takes at the clock's edge what the modules did.
 
-#include "photonics/countaction/machine.h"
+#include "photonics/executor/machine.h"
 #include "photonics/net/softmax.h"
 #include "photonics/net/stages.h"
 #include "weft/photonics/execute.h"

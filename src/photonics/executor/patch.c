@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "photonics/countaction/datapath.h"
+#include "photonics/executor/datapath.h"
 
 void assembler_begin(struct assembler *assembler, const struct weft_photonic_row *row)
 {
