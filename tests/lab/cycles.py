@@ -4,6 +4,8 @@
 raised; every fourth is a job that runs, killed at a random moment before, in or after a fault, its
 recovery, or a change of its plan. Nothing may be left. Usage: cycles.py WEFT CYCLES SEED CLUSTER
 
+All happens in namespaces of its own, so that links of other labs are not taken for what was left.
+
 Mutation that makes it fail: a lab down that leaves its last namespace. That workers end with the
 program that started them has two causes, a signal and their closed control; without both they
 still end at their next word to it, within a second.
@@ -16,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import isolated
 
 
 def run(*command):
@@ -120,6 +124,7 @@ play_and_kill.run_s = 3.0
 
 
 def main():
+    isolated.enter()
     weft, seed = sys.argv[1], int(sys.argv[3])
     name = f"c{os.getpid()}"
     probe = run(weft, "lab", "up", "--hosts", "3", "--fabric", "ring", "--name", name)

@@ -8,6 +8,7 @@ and soon; the emulator's memory stays small. Prints the honest client's times wi
 """
 
 import base64
+import concurrent.futures
 import itertools
 import json
 import os
@@ -307,6 +308,14 @@ def expect_end(switch, what, feed, low_s, high_s):
     return [] if low_s <= took < high_s else [f"{what}: ends after {took:.1f} s"]
 
 
+def expect_ends(switch, silent_s, byte, more=()):
+    """Connections that say nothing and a byte at a time, and what `more` does, at once."""
+    waits = [lambda: expect_end(switch, "a silent connection", iter(()), *silent_s),
+             lambda: expect_end(switch, "a trickled one", iter(lambda: byte, b""), 4, 8), *more]
+    with concurrent.futures.ThreadPoolExecutor(len(waits)) as pool:
+        return sum(pool.map(lambda wait: wait(), waits), [])
+
+
 def timing(switch):
     """How long answers to wrong credentials take, wherever they begin to be wrong."""
     with open(switch.secret, encoding="utf-8") as file:
@@ -358,8 +367,7 @@ def play_tl1(weft, folder):
     faults = play(switch, "tl1", None)
     for name, attack in ATTACKS_TL1.items():
         faults += play(switch, f"tl1, {name}", attack)
-    faults += expect_end(switch, "a silent connection", iter(()), 4, 8)
-    faults += expect_end(switch, "a trickled one", iter(lambda: b"A", b""), 4, 8)
+    faults += expect_ends(switch, (4, 8), b"A")
     begun = time.monotonic()
     answer = ask(switch.port, LOGIN)
     took = time.monotonic() - begun
@@ -385,15 +393,13 @@ def main():
             for name in names:
                 faults += play(switch, name, ATTACKS[name])
             if not tls:
-                faults += expect_end(switch, "a silent connection", iter(()), 1, 5)
-                faults += expect_end(switch, "a trickled one", iter(lambda: b"G", b""), 4, 8)
+                faults += expect_ends(switch, (1, 5), b"G", [lambda: settling(weft, folder)])
                 faults += timing(switch)
             if switch.memory_kb() > MEMORY_KB_MAX:
                 faults.append(f"the emulator took {switch.memory_kb()} KiB")
             print(f"memory of the emulator: at most {switch.memory_kb() / 1024:.0f} MiB")
             if switch.end() != 0:
                 faults.append("the emulator failed")
-        faults += settling(weft, folder)
         faults += play_tl1(weft, folder)
     for fault in faults:
         print(fault)

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A job on rails: weft lab run JOB.yaml, on demand and ahead, and with each fault of the switch.
-Usage: rails.py WEFT JOB.yaml CLUSTER.yaml
+Usage: rails.py WEFT JOB.yaml CLUSTER.yaml times|faults
+
+Times are held against what is predicted, which wants a machine that does nothing else meanwhile;
+faults are not.
 
 Mutations that made it fail are named where they are caught; a ring that sends another chunk ends
 in an assertion. The goal is 5 % of the prediction; the
@@ -153,8 +156,11 @@ def main():
     if first.returncode == 4:
         print(f"SKIP: {first.stderr.strip()}")
         return 77
-    for dark_ms, mode in ((1, "demand"), (10, "provision"), (25, "demand"), (25, "provision")):
-        test.check_times(mode, dark_ms)
+    if sys.argv[4] == "times":
+        for dark_ms, mode in ((1, "demand"), (10, "provision"), (25, "demand"), (25, "provision")):
+            test.check_times(mode, dark_ms)
+        test.check_plan(sys.argv[3])
+        return test.end()
     test.check_fault("stuck:1@0.3s", {"failed"})
     test.check_fault("stale@0.3s", {"failed"})
     test.check_fault("slow:300ms@0.3s", {"late"})
@@ -162,7 +168,6 @@ def main():
     test.check_fault("dark@0.3s", {"stalled", "failed"})
     test.check_controller(signal.SIGKILL, 20)
     test.check_controller(signal.SIGSTOP, 40)
-    test.check_plan(sys.argv[3])
     test.check_refusals()
     return test.end()
 

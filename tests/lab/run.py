@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A collective, and a plan's job, in the servers of a lab: run.py WEFT WEFT_RUN CLUSTER MODEL
+"""A collective, and a plan's job, in the servers of a lab: run.py WEFT WEFT_RUN CLUSTER MODEL PART
+
+PART is `order`, which wants a machine that does nothing else meanwhile, or `rest`.
 
 Mutations that make it fail: weft-run --lab whose ranks stay in the machine's own namespace (they
 find no address of their own there); a turn that does not wait for what earlier rounds have unsent
@@ -115,15 +117,17 @@ def phases(weft, cluster, model):
 
 
 def main():
-    weft, weft_run, cluster, model = sys.argv[1:]
+    weft, weft_run, cluster, model, part = sys.argv[1:]
     probe = run(weft, "lab", "up", "--hosts", "3", "--fabric", "ring", "--name", NAME)
     run(weft, "lab", "down", "--name", NAME)
     if probe.returncode == 4:
         print(f"SKIP: {probe.stderr.strip()}")
         return 77
     try:
-        faults = (collectives(weft, weft_run) + in_order(weft, weft_run) +
-                  phases(weft, cluster, model))
+        if part == "order":
+            faults = in_order(weft, weft_run)
+        else:
+            faults = collectives(weft, weft_run) + phases(weft, cluster, model)
         if left():
             faults.append(f"left: {left()}")
     finally:

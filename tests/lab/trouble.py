@@ -3,6 +3,9 @@
 """What can go wrong with a lab: one line with the remedy, exit 4 or 5, nothing left behind.
 Usage: trouble.py WEFT CLUSTER
 
+All happens in namespaces of its own, since `weft lab down` without a name takes away what any run
+left.
+
 Mutation that made it fail: a lab down that does not see state that was being written.
 """
 
@@ -16,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import isolated
 
 NAME = f"x{os.getpid()}"
 FOLDER = "/run/weft/lab"
@@ -222,6 +227,7 @@ class Tests:
 
 
 def main():
+    isolated.enter()
     with tempfile.TemporaryDirectory() as folder:
         return run_all(sys.argv[1], sys.argv[2], os.path.join(folder, "plan.json"))
 
