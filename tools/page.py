@@ -14,6 +14,7 @@ half a minute), long (minutes to hours, or an idle machine), or "stated: WHERE" 
 command of Weft computes.
 """
 
+import functools
 import pathlib
 import re
 import subprocess
@@ -33,6 +34,12 @@ def git(*words):
     except FileNotFoundError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+@functools.cache
+def kind_of(name):
+    """What git has under this name: `commit`, or nothing."""
+    return git("cat-file", "-t", name)
 
 
 def commit():
