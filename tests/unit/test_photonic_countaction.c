@@ -343,7 +343,7 @@ static bool is_alike(const struct weft_photonic_registers *registers,
 // Whether a run by these modules leaves what the twin does: two images, three rotations, with and
 // without memories that make it wait.
 static bool runs_alike(const struct weft_photonic_countaction *modules,
-                       const struct weft_photonic_program *program, const uint8_t inputs[2][INPUTS])
+                       const struct weft_photonic_program *program, uint8_t inputs[2][INPUTS])
 {
     static const uint32_t latencies[] = {128, 131, 140};
     for (uint32_t i = 0; i < 12; i++) {
