@@ -83,9 +83,13 @@ static bool train(void *context)
         return weft_fail(job->error, WEFT_INPUT, "%s: ten digits need dense:10 at the end",
                          job->net);
     }
+    mkdir(job->folder, 0777); // where it is there or cannot be made, saving says so
+    if (!weft_file_may_save(weft_arena_format(&job->arena, "%s/layers.json", job->folder),
+                            job->error)) {
+        return false;
+    }
     double loss = train_run(&net, &rest, &job->options, &rng, job->scratch);
     uint32_t right = train_count_right(&net, &test);
-    mkdir(job->folder, 0777); // where it is there or cannot be made, saving says so
     if (!train_save(&net, job->folder, &job->arena, job->error) ||
         (job->keep > 0 && !keep_digits(&test, job))) {
         return false;

@@ -37,6 +37,8 @@ for power in parts lightning-1024 lightning-576 netcast instruments; do
     light energy 784-300-100-10 --power $power
 done
 light energy 784-300-100-10 --dram --wavelengths 4 --parts laser=0.1,adc=1e-12
+light energy vgg16 --power lightning-576
+light energy no-such-net
 light energy 784-300-100-10 --power lightnin
 light energy 784-300-100-10 --parts adc
 light energy 784-300-100-10 --parts lasers=1
@@ -50,6 +52,8 @@ t = json.load(sys.stdin)
 print(t["schema"], [layer["name"] for layer in t["layers"]])
 for layer in t["layers"]:
     assert layer["light_s"] < layer["count_action_s"] < layer["stop_and_go_s"]'
+cp -r "$EXAMPLES/photonic/cnn" .
+light stop-and-go cnn/layers.json
 light stop-and-go 784
 light stop-and-go 784-x
 light stop-and-go 784-10 --bus-rate 0

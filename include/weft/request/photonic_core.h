@@ -65,7 +65,7 @@ weft_request_photonic_calibrate_json(const struct weft_photonic_calibrate_result
 #define WEFT_PHOTONIC_WIDTHS_MAX 64u
 
 struct weft_photonic_energy_request {
-    const char *net;      // widths of dense layers, "784-300-100-10"
+    const char *net;      // "784-300-100-10", widths of dense layers; a layer list, a zoo's model
     uint32_t wavelengths; // 0 = 1
     const char *power;    // {power}: a preset; NULL = parts
     const char *parts;    // {parts}: "dacs=7e-12,laser=0.01", J and W, instead of the preset's
@@ -87,7 +87,8 @@ struct weft_photonic_energy_result {
     struct weft_photonic_host host;
     const struct weft_photonic_stop_row *rows; // [program.row_count]
 };
-// Fails with USAGE on unknown names, INPUT on nets that are none.
+// Fails with USAGE on unknown names, INPUT on nets that are none; notes
+// what of a model is not computed by light.
 bool weft_request_photonic_energy(struct weft_photonic_energy_result *result,
                                   const struct weft_photonic_energy_request *request,
                                   struct weft_request_environment *environment) WEFT_MUST_USE;

@@ -47,20 +47,22 @@ static const struct argp_option stop_options[] = {
 static const char energy_doc[] =
     "What an inference costs in energy on a photonic core: modulators, converters, laser, memory "
     "and adders apart, each with the source of its figure.\v"
-    "NET is the widths of dense layers. Converters and laser run in every cycle of an inference, "
+    "NET is widths of dense layers, a layer list (.json) or a model of the zoo. Converters and "
+    "laser run in every cycle of an inference, "
     "lanes that pad included; published totals of a whole core (lightning, netcast) are per MAC "
     "and name no parts. A figure that says 'assumed' has no source: set it.\n"
     "\n"
     "Examples:\n"
     "  $ weft photonic energy 784-300-100-10\n"
     "  $ weft photonic energy 784-300-100-10 --dram --wavelengths 4 --parts laser=0.1,adc=1e-12\n"
-    "  $ weft photonic energy 784-300-100-10 --power lightning-576 --json\n";
+    "  $ weft photonic energy vgg16 --power lightning-576 --json\n";
 
 static const char stop_doc[] =
     "What count-action replaces: at each layer a host writes the samples of the activations, "
     "starts the converters, is woken, reads the sums and computes the activation. Latency and "
     "energy by the number of layers, beside the same light without a host.\v"
-    "NET is the widths of dense layers. All are estimates: light is counted in cycles of the "
+    "NET is widths of dense layers, a layer list (.json) or a model of the zoo. All are estimates: "
+    "light is counted in cycles of the "
     "datapath, the host by the options' figures. stop-and-go joules are those of optics and "
     "converters, which stay on while they wait; host joules come on top.\n"
     "\n"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft photonic energy and weft photonic stop-and-go: what a net of dense layers costs. The
+// weft photonic energy and weft photonic stop-and-go: what a net costs by light. The
 // arithmetic is src/photonics/core/energy.c; here a net becomes rows and names become figures.
 
 #include "weft/request/photonic_core.h"
+#include "weft/request/photonic_net.h"
 
 #include <string.h>
 
@@ -123,6 +124,41 @@ static struct weft_photonic_host host_of(const struct weft_photonic_energy_reque
     return host;
 }
 
+// Widths, a layer list or a model of the zoo. Memories are as large as the net asks for: what is
+// asked is what it costs, not whether it fits.
+static bool read_program(struct weft_photonic_program *program,
+                         const struct weft_photonic_energy_request *request,
+                         struct weft_request_environment *environment)
+{
+    const struct weft_environment *base = &environment->base;
+    const struct weft_photonic_compile_options options = {
+        .wavelengths = request->wavelengths,
+        .limits = {.weight_bytes = UINT32_MAX, .activation_count = UINT32_MAX},
+    };
+    if (strspn(request->net, "0123456789-") != strlen(request->net)) {
+        struct weft_photonic_compile_result compiled;
+        if (!weft_request_photonic_compile(
+                &compiled,
+                &(struct weft_photonic_compile_request){.model = request->net, .options = options},
+                environment)) {
+            return false;
+        }
+        if (compiled.left_count > 0) {
+            weft_request_note(environment, "%u operator%s of %s left to a host, not counted",
+                              compiled.left_count, compiled.left_count == 1 ? "" : "s",
+                              request->net);
+        }
+        *program = compiled.program;
+        program->name = request->net; // a list need not name itself
+        return true;
+    }
+    struct weft_photonic_net net;
+    return read_widths(&net, request->net, base->arena, base->error) &&
+           (weft_photonic_compile(program, &net, &options, base->arena, base->scratch,
+                                  base->error) ||
+            weft_wrap(base->error, "%s", request->net));
+}
+
 bool weft_request_photonic_energy(struct weft_photonic_energy_result *result,
                                   const struct weft_photonic_energy_request *request,
                                   struct weft_request_environment *environment)
@@ -130,24 +166,17 @@ bool weft_request_photonic_energy(struct weft_photonic_energy_result *result,
     struct weft_arena *arena = environment->base.arena;
     struct weft_error *error = environment->base.error;
     struct weft_photonic_energy_result made = {.dram = request->dram, .host = host_of(request)};
-    struct weft_photonic_net net;
     if (made.host.bus_Bps <= 0) {
         return weft_fail(error, WEFT_USAGE, "{bus-rate}: a bus that moves nothing");
     }
     if (!read_power(&made.power, request->power, error) ||
-        !read_parts(&made.power, request->parts, arena, error) ||
-        !read_widths(&net, request->net, arena, error)) {
+        !read_parts(&made.power, request->parts, arena, error)) {
         return false;
     }
-    const struct weft_photonic_compile_options options = {
-        .wavelengths = request->wavelengths,
-        .limits = {.weight_bytes = UINT32_MAX},
-    };
     uint32_t samples;
-    if (!weft_photonic_compile(&made.program, &net, &options, arena, environment->base.scratch,
-                               error) ||
+    if (!read_program(&made.program, request, environment) ||
         !weft_photonic_path_samples(&samples, &weft_photonic_path_default, error)) {
-        return weft_wrap(error, "%s", request->net);
+        return false;
     }
     struct weft_photonic_stop_row *rows =
         WEFT_NEW(arena, struct weft_photonic_stop_row, made.program.row_count);
