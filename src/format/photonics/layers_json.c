@@ -100,7 +100,7 @@ static bool read_layer(struct weft_photonic_layer *layer, struct weft_photonic_l
                        const json_t *item, struct weft_arena *arena, struct weft_error *error)
 {
     static const char *const kinds[] = {"dense", "conv", "maxpool"};
-    static const char *const activations[] = {"linear", "relu", "softmax"};
+    static const char *const activations[] = {"linear", "relu", "softmax", "none"};
     uint32_t kind = WEFT_NONE, activation = WEFT_PHOTONIC_LINEAR;
     if (!json_is_object(item)) {
         return weft_fail(error, WEFT_INPUT, "not an object; write {\"type\": \"dense\", ...}");
@@ -113,13 +113,16 @@ static bool read_layer(struct weft_photonic_layer *layer, struct weft_photonic_l
     }
     layer->kind = (enum weft_photonic_kind)kind;
     if (!read_numbers(layer, item, error) ||
-        !read_choice(&activation, item, "activation", activations, 3, error) ||
+        !read_choice(&activation, item, "activation", activations, 4, error) ||
         !read_file(&layer->name, item, "name", arena, error) ||
         !read_file(&files->weights, item, "weights", arena, error) ||
         !read_file(&files->bias, item, "bias", arena, error)) {
         return false;
     }
-    layer->activation = (enum weft_photonic_activation)activation;
+    // "none" is another word for "linear", behind the enum's own.
+    layer->activation = activation > WEFT_PHOTONIC_SOFTMAX
+                            ? WEFT_PHOTONIC_LINEAR
+                            : (enum weft_photonic_activation)activation;
     return files->bias == NULL || files->weights != NULL ||
            weft_fail(error, WEFT_INPUT, "bias: the layer has no weights");
 }
