@@ -2,7 +2,7 @@
 // program.json: any bytes are either a program whose rows the checker passes, which is written as
 // the same program again, or one line of complaint.
 //
-// Seen to fail on corpus/photonic_program/digits when the reader took softmax_shift without sign.
+// Seen to fail on corpus/photonic_program/negative when the writer wrote shifts without their sign.
 
 #include "fuzz.h"
 #include "weft/format/photonics.h"

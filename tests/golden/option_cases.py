@@ -6,6 +6,7 @@ shows. Where one value may show nothing in some mode (a queue that never gets so
 several, and one that shows is enough. None: the option is a switch.
 """
 
+import array
 import dataclasses
 import json
 import shutil
@@ -547,6 +548,15 @@ CASES += [
     Case("sweep-run", "sweep", "sweep.yaml -o out.jsonl",
          quiet={"prune": "the file is new", "allow-paths": "it names no files"}),
     Case("sweep-merge", "sweep", "--merge results.jsonl -o out.jsonl", quiet={"merge": STATED}),
+    Case("photonic-compile", "photonic compile", "worked.json --json",
+         {"weights": ["other"], "wavelengths": ["2"], "preamble": ["12"], "memory": ["16B"],
+          "buffer": ["2"], "accumulator": ["9"]}),
+    Case("photonic-count", "photonic compile", "vgg16 --json",
+         {"weights": ["other"], "wavelengths": ["2"], "preamble": ["12"], "memory": ["16B"],
+          "buffer": ["2"], "accumulator": ["9"]}),
+    Case("photonic-run", "photonic run", "compiled --input input.u8 --json",
+         {"input": ["swapped.u8"], "count": ["1"], "labels": ["labels.u8"],
+          "noise-product": ["20"], "noise-sum": ["20"], "bench": ["1"]}),
     Case("init", "init", "--json"),
     Case("init-file", "init", "-o new.yaml", quiet={"force": "the file is new"}),
     Case("reproduce-list", "reproduce", "--list --json", quiet={"list": STATED}),
@@ -626,4 +636,12 @@ def make_inputs(weft, examples, folder):
     (folder / "sweep.yaml").write_text(
         "common: {servers: 8, rate: 100Gbps}\ngrid:\n"
         "  - flows: [alltoall:1MB, permutation:1MB:1]\n")
+    for path in (examples / "photonic").iterdir():
+        shutil.copy(path, folder)
+    (folder / "other").mkdir()
+    for name in ("w_1.f32", "w_2.f32"):
+        numbers = array.array("f", (folder / name).read_bytes())
+        (folder / "other" / name).write_bytes(array.array("f", [3 * n for n in numbers]).tobytes())
+    (folder / "swapped.u8").write_bytes((folder / "input.u8").read_bytes()[::-1])
+    run("photonic compile worked.json -o compiled")
     run("sweep sweep.yaml -o results.jsonl")

@@ -57,9 +57,10 @@ struct weft_photonic_run_result {
     uint64_t cycles;                  // of an image
     bool has_labels;
     uint32_t right_count;
-    uint32_t bench;
+    uint32_t file_count;
+    const char *const *files; // that {bench} has written into the folder
 };
-// Images are numbered from the environment's seed: noise of one image does not depend on others.
+// Noise of an image follows from the environment's seed and its number, not from other images.
 bool weft_request_photonic_run(struct weft_photonic_run_result *result,
                                const struct weft_photonic_run_request *request,
                                struct weft_request_environment *environment) WEFT_MUST_USE;

@@ -97,9 +97,10 @@ static void print(struct cli *cli, const struct weft_photonic_run_result *result
         cli_say(cli, "%u of %u right: %.2f %%\n", result->right_count, result->image_count,
                 100.0 * result->right_count / result->image_count);
     }
-    if (result->bench > 0) {
-        cli_say(cli, "input.hex and expected.txt of %u for the bench\n", result->bench);
+    for (uint32_t i = 0; i < result->file_count; i++) {
+        cli_say(cli, i == 0 ? "for the bench: %s" : ", %s", result->files[i]);
     }
+    cli_say(cli, result->file_count > 0 ? "\n" : "");
 }
 
 int photonic_run(int argc, char **argv)

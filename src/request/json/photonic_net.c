@@ -102,6 +102,10 @@ const char *weft_request_photonic_run_json(const struct weft_photonic_run_result
         weft_set_count(object, "right", result->right_count);
         weft_set_real(object, "accuracy", (double)result->right_count / result->image_count);
     }
+    json_t *files = weft_set_list(object, "files");
+    for (uint32_t i = 0; i < result->file_count; i++) {
+        json_array_append_new(files, json_string(result->files[i]));
+    }
     weft_set_counts(object, "classes", result->classes, result->image_count);
     add_rows(weft_set_list(object, "sums"), result->sums, result->image_count, result->sum_count);
     if (result->log_probabilities != NULL) {

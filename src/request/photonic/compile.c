@@ -53,9 +53,13 @@ bool weft_request_photonic_compile(struct weft_photonic_compile_result *result,
 {
     const struct weft_environment *base = &environment->base;
     struct weft_photonic_compile_result found = {.output = request->output};
-    if (request->weights != NULL && !is_list(request->model)) {
+    const struct weft_photonic_limits *limits = &request->options.limits;
+    bool stated = request->weights != NULL || limits->weight_bytes > 0 ||
+                  limits->activation_count > 0 || limits->accumulator_bits > 0;
+    if (stated && !is_list(request->model)) {
         return weft_fail(base->error, WEFT_USAGE,
-                         "{weights} are of a layer list; '%.60s' is a model, which is counted",
+                         "{weights}, {memory}, {buffer} and {accumulator} are of a layer list; "
+                         "'%.60s' is a model, which is counted",
                          request->model);
     }
     if (is_list(request->model) ? !compile_list(&found, request, base)

@@ -113,6 +113,8 @@ static void play(struct run *run, struct weft_photonic_twin *twin)
     }
 }
 
+static const char *const bench_files[] = {"input.hex", "expected.txt"};
+
 // input.hex, a byte a line, and expected.txt.
 static bool save_bench(struct run *run)
 {
@@ -127,9 +129,11 @@ static bool save_bench(struct run *run)
         hex[3 * i + 2] = '\n';
     }
     const struct weft_file files[] = {
-        {"input.hex", hex, 3 * bytes},
-        {"expected.txt", run->bench.data, run->bench.length},
+        {bench_files[0], hex, 3 * bytes},
+        {bench_files[1], run->bench.data, run->bench.length},
     };
+    run->found.file_count = 2;
+    run->found.files = bench_files;
     return weft_files_save(folder, files, 2, arena, run->base->error);
 }
 
@@ -156,7 +160,6 @@ bool weft_request_photonic_run(struct weft_photonic_run_result *result,
     const struct weft_photonic_row *last = &program->rows[program->row_count - 1];
     size_t values = (size_t)run.found.image_count * last->results;
     run.found.sum_count = last->results;
-    run.found.bench = request->bench;
     run.classes = WEFT_NEW(base->arena, uint32_t, run.found.image_count);
     run.sums = WEFT_NEW_RAW(base->arena, int32_t, values);
     if ((last->flags & WEFT_PHOTONIC_FLAG_SOFTMAX) != 0) {
