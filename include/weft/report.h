@@ -281,6 +281,23 @@ struct weft_dark_chart {
 };
 const char *weft_report_svg_dark(const struct weft_dark_chart *chart, struct weft_arena *arena);
 
+// ---- requests served ----
+
+// Mean latencies over load, as an SVG file. load_Bps ascends; [point * line_count + line]; means
+// above 0. Where rho >= 1 a mean is of the requests counted alone. O(lines * points).
+struct weft_serving_chart {
+    const char *title;
+    uint32_t line_count; // >= 1
+    const char *const *names;
+    uint32_t point_count; // >= 1
+    const double *load_Bps;
+    const double *mean_s;
+    const double *rho;
+    double objective_s;
+};
+const char *weft_report_svg_serving(const struct weft_serving_chart *chart,
+                                    struct weft_arena *arena);
+
 // ---- jobs that share links ----
 
 // Unified circles of the links that are shared, before and after the shifts, as an SVG file; the

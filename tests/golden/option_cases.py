@@ -397,6 +397,18 @@ CASES += [
     Case("photonic-energy", "photonic energy", "784-300-10 --json", {"parts": ["adc=1e-12"]}),
     Case("photonic-stop-and-go", "photonic stop-and-go", "784-300-10 --json",
          {"parts": ["adc=1e-12"]}),
+    Case("photonic-serve-study", "photonic serve-study",
+         "--rate 10Mbps --requests 20 --traces 3 --until 10 --json",
+         {"traces": ["2"], "requests": ["15"], "until": ["5"], "count": ["first"],
+          "processors": ["Lightning,P4"], "cores": ["96"], "clock": ["10"], "datapath": ["9us"],
+          "objective": ["1ms"], "idle-power": ["0.5"], "granularity": ["4096"],
+          "loads": ["1Mbps,4Mbps"], "plot": ["load.svg"], "arrivals": ["arrivals.csv"]}),
+    Case("photonic-serve-study-trace", "photonic serve-study", "arrivals.csv --json",
+         {"arrivals": ["arrivals.csv"], "rate": ["5Mbps"], "requests": ["15"], "until": ["5"],
+          "traces": ["2"], "count": ["first"], "processors": ["Lightning,P4"], "cores": ["96"],
+          "clock": ["10"], "datapath": ["9us"], "objective": ["1ms"], "idle-power": ["0.5"],
+          "granularity": ["4096"], "loads": ["1Mbps,4Mbps"], "plot": ["load.svg"]},
+         {"count": "all of the trace ends"}),
 ]
 
 SMALL = "two-towers.yaml small.yaml --effort 0.02"
@@ -622,6 +634,8 @@ def make_inputs(weft, examples, folder):
         "4->6 id 3 trigger 1 size 2000000 recv_done_trigger 2\n6->0 id 4 trigger 2 size 2000000\n"
         "trigger id 1 oneshot\ntrigger id 2 multishot\n")
     tier = "Tier {}\nDownlink_speed_Gbps 100\nRadix_Down 2\n{}Downlink_Latency_ns 1000\n"
+    (folder / "arrivals.csv").write_text("arrival_ns,model\n" + "".join(
+        f"{n * 700000},{('BERT', 'VGG-16', 'DLRM')[n % 3]}\n" for n in range(30)))
     (folder / "tree.topo").write_text(
         "Nodes 8\nTiers 3\nPodsize 4\n" + tier.format(0, "Radix_Up 2\n") +
         tier.format(1, "Radix_Up 2\n") + tier.format(2, ""))

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+WORDS = {"serve-study": ["photonic", "serve-study"]}
+
 
 def refuses(weft, verb, name):
     with open("spec.yaml", "w", encoding="utf-8") as file:
@@ -24,15 +26,17 @@ def refuses(weft, verb, name):
 def main():
     weft = os.path.abspath(sys.argv[1])
     with open(sys.argv[2], encoding="utf-8") as file:
-        rows = re.findall(r"^\| (simulate|plan|both) \| [^|]* \| ([^|]*) \|$", file.read(), re.M)
+        rows = re.findall(r"^\| (simulate|plan|both|serve-study) \| [^|]* \| ([^|]*) \|$",
+                          file.read(), re.M)
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for verb in ("simulate", "plan"):
-            names = {name for of, cell in rows if of in (verb, "both")
+        for verb in ("simulate", "plan", "serve-study"):
+            of_verb = (verb, "both") if verb != "serve-study" else (verb,)
+            names = {name for of, cell in rows if of in of_verb
                      for name in re.findall(r"`([a-z0-9-]+)`", cell)}
-            said = subprocess.run([weft, verb, "--help"], stdout=subprocess.PIPE, check=True,
-                                  text=True).stdout
+            said = subprocess.run([weft, *WORDS.get(verb, [verb]), "--help"],
+                                  stdout=subprocess.PIPE, check=True, text=True).stdout
             options = set(re.findall(r"--([a-z0-9-]+)", said.split("Examples:")[0]))
             wrong += [f"{verb}: {name} is listed and refused" for name in sorted(names)
                       if refuses(weft, verb, name)]

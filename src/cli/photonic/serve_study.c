@@ -5,6 +5,8 @@
 #include "weft/report.h"
 #include "weft/request/photonic_serve.h"
 
+#include <glob.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Each is the parameter of its name (weft_serve_study_parameters), but for the first two.
@@ -74,7 +76,12 @@ struct serve_input {
     const char *plot_path;
 };
 
-static error_t take_trace(struct serve_input *input, const char *path)
+static int by_version(const void *a, const void *b)
+{
+    return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static error_t take_path(struct serve_input *input, const char *path)
 {
     uint32_t count = input->request.arrival_count;
     if (count == 1000) {
@@ -86,6 +93,29 @@ static error_t take_trace(struct serve_input *input, const char *path)
     }
     input->arrivals[input->request.arrival_count++] = path;
     return 0;
+}
+
+// All files of a pattern, in order of their names with numbers by value: what a shell expands of an
+// argument, also behind --arrivals and where no shell is asked.
+static error_t take_pattern(struct serve_input *input, const char *pattern)
+{
+    glob_t found;
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) {
+        return cli_usage(input->cli, "%.200s: no file has such a name", pattern);
+    }
+    error_t failed = 0;
+    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_version);
+    for (size_t i = 0; i < found.gl_pathc && failed == 0; i++) {
+        const char *path = found.gl_pathv[i];
+        failed = take_path(input, weft_arena_text(&input->cli->arena, path, strlen(path)));
+    }
+    globfree(&found);
+    return failed;
+}
+
+static error_t take_trace(struct serve_input *input, const char *path)
+{
+    return strchr(path, '*') != NULL ? take_pattern(input, path) : take_path(input, path);
 }
 
 static error_t end(struct serve_input *input)
@@ -146,6 +176,8 @@ static void print_latencies(struct cli *cli, const struct weft_serving_study *st
     struct weft_arena *arena = &cli->arena;
     struct weft_table_cell *cells =
         WEFT_NEW(arena, struct weft_table_cell, (size_t)study->row_count * COLUMNS);
+    // What is published is over Lightning.
+    bool over_lightning = strcmp(study->rows[0].processor->name, "Lightning") == 0;
     for (uint32_t p = 0; p < study->row_count; p++) {
         const struct weft_serving_row *row = &study->rows[p];
         struct weft_table_cell *at = &cells[(size_t)p * COLUMNS];
@@ -163,7 +195,7 @@ static void print_latencies(struct cli *cli, const struct weft_serving_study *st
                        : interval_of(&row->ratio_of_means, 2, 1, arena);
         at[8] = weft_cell_number(arena, 1, row->mean_of_ratios);
         at[9] = weft_cell_number(arena, 2, row->capacity_ratio);
-        at[10] = row->processor->published_time > 0
+        at[10] = row->processor->published_time > 0 && over_lightning
                      ? weft_cell_number(arena, 0, row->processor->published_time)
                      : (struct weft_table_cell){.text = "-"};
     }
@@ -184,11 +216,14 @@ static void print_energy(struct cli *cli, const struct weft_serving_study *study
     struct weft_table_cell *cells =
         WEFT_NEW(arena, struct weft_table_cell, (size_t)study->row_count * COLUMNS);
     const struct weft_serving_row *first = &study->rows[0];
+    // What is published is over Lightning.
+    bool over_lightning = strcmp(study->rows[0].processor->name, "Lightning") == 0;
     for (uint32_t p = 0; p < study->row_count; p++) {
         const struct weft_serving_row *row = &study->rows[p];
         struct weft_table_cell *at = &cells[(size_t)p * COLUMNS];
         at[0].text = row->processor->name;
-        at[1] = weft_cell_power(arena, row->processor->watts);
+        at[1] = weft_cell_figure(weft_arena_format(arena, "%.4g W", row->processor->watts), "W",
+                                 row->processor->watts);
         at[2] = weft_cell_percent(arena, 1, row->busy_share);
         at[3] = weft_cell_number(arena, 3, row->busy_joules);
         at[4] = weft_cell_number(arena, 3, row->idle_joules);
@@ -196,7 +231,7 @@ static void print_energy(struct cli *cli, const struct weft_serving_study *study
         at[6] = weft_cell_number(arena, 3, row->macs_picojoules);
         at[7] = weft_cell_number(arena, 3, row->published_picojoules);
         at[8] = weft_cell_number(arena, 1, row->published_picojoules / first->published_picojoules);
-        at[9] = row->processor->published_energy > 0
+        at[9] = row->processor->published_energy > 0 && over_lightning
                     ? weft_cell_number(arena, 0, row->processor->published_energy)
                     : (struct weft_table_cell){.text = "-"};
     }
@@ -238,9 +273,9 @@ static void print(struct cli *cli, const struct weft_serve_study_result *result)
     char rate[WEFT_UNIT_TEXT];
     char objective[WEFT_UNIT_TEXT];
     const struct weft_serving_study *study = &result->study;
-    cli_say(cli, "%u %s of %u requests%s%s; objective %s; ratios over %s\n\n", result->trace_count,
-            result->trace_count == 1 ? "trace" : "traces", result->request_count,
-            result->rate_Bps > 0 ? " at " : "",
+    cli_say(cli, "%u %s with %u requests%s%s; objective %s; ratios over %s\n\n",
+            result->trace_count, result->trace_count == 1 ? "trace" : "traces",
+            result->request_count, result->rate_Bps > 0 ? " at " : "",
             result->rate_Bps > 0 ? weft_show_rate(rate, result->rate_Bps) : "",
             weft_show_time(objective, result->objective_ps), study->rows[0].processor->name);
     print_latencies(cli, study);
@@ -251,6 +286,38 @@ static void print(struct cli *cli, const struct weft_serve_study_result *result)
         cli_say(cli, "\nMeans over load:\n\n");
         print_loads(cli, result);
     }
+}
+
+static bool plot(struct cli *cli, const char *path, const struct weft_serve_study_result *result)
+{
+    uint32_t lines = result->study.row_count;
+    size_t count = (size_t)result->load_count * lines;
+    struct weft_arena *arena = &cli->arena;
+    const char **names = WEFT_NEW(arena, const char *, lines);
+    double *loads_Bps = WEFT_NEW(arena, double, result->load_count);
+    double *means_s = WEFT_NEW(arena, double, count);
+    double *rhos = WEFT_NEW(arena, double, count);
+    for (uint32_t p = 0; p < result->load_count; p++) {
+        loads_Bps[p] = result->loads[p].rate_Bps;
+        for (uint32_t l = 0; l < lines; l++) {
+            const struct weft_serving_row *row = &result->loads[p].study.rows[l];
+            names[l] = row->processor->name;
+            means_s[p * lines + l] = row->mean_ns.value * 1e-9;
+            rhos[p * lines + l] = row->rho;
+        }
+    }
+    const struct weft_serving_chart chart = {
+        .title = "Mean latency of a request over load",
+        .line_count = lines,
+        .names = names,
+        .point_count = result->load_count,
+        .load_Bps = loads_Bps,
+        .mean_s = means_s,
+        .rho = rhos,
+        .objective_s = weft_seconds(result->objective_ps),
+    };
+    const char *svg = weft_report_svg_serving(&chart, arena);
+    return weft_file_save(path, svg, strlen(svg), &cli->error);
 }
 
 int photonic_serve_study(int argc, char **argv)
@@ -273,6 +340,7 @@ int photonic_serve_study(int argc, char **argv)
                                         cli_environment(&cli, cli_clock_watch(&cli)));
         cli_clock_stop(&cli);
     }
+    fine = fine && (input.plot_path == NULL || plot(&cli, input.plot_path, &result));
     if (fine && cli.json) {
         cli_say(&cli, "%s", weft_request_serve_study_json(&result, &cli.arena));
     } else if (fine) {

@@ -111,7 +111,19 @@ static const char *const values[] = {
     "method",
     "simplex",
     "effort",
-    // both
+    // serving studies
+    "requests",
+    "traces",
+    "until",
+    "count",
+    "processors",
+    "cores",
+    "clock",
+    "datapath",
+    "objective",
+    "idle-power",
+    "granularity",
+    // all
     "seed",
 };
 
@@ -142,6 +154,7 @@ static const struct {
     {"snapshot", "scenarios write no files; run the one whose job you want to see"},
     {"job-name", "scenarios write no files; run the one whose job you want to see"},
     {"progress", "the sweep tells how far it is"},
+    {"loads", "write the rates as values of rate"},
 };
 enum {
     VALUES = sizeof values / sizeof values[0],

@@ -14,9 +14,10 @@ static bool find_verb(struct sweep *sweep)
 {
     sweep->verb = sweep_find_verb(sweep->spec.verb);
     if (sweep->verb == NULL) {
-        return weft_fail(&sweep->cli->error, WEFT_INPUT,
-                         "line %u: verb: '%.40s' is none that sweeps; write simulate or plan",
-                         sweep->spec.verb_line, sweep->spec.verb);
+        return weft_fail(
+            &sweep->cli->error, WEFT_INPUT,
+            "line %u: verb: '%.40s' is none that sweeps; write simulate, plan or serve-study",
+            sweep->spec.verb_line, sweep->spec.verb);
     }
     WEFT_ASSERT(sweep_knows_all(sweep->verb));
     return true;

@@ -51,11 +51,31 @@ static const char *plan(const union sweep_request *request,
     return weft_request_plan_json(&result, environment->base.arena);
 }
 
+static bool name_traces(union sweep_request *request, const char *const *names, uint32_t count,
+                        struct weft_error *error)
+{
+    (void)error;
+    request->serve.arrivals = names;
+    request->serve.arrival_count = count;
+    return true;
+}
+
+static const char *serve(const union sweep_request *request,
+                         struct weft_request_environment *environment)
+{
+    struct weft_serve_study_result result;
+    return weft_request_serve_study(&result, &request->serve, environment)
+               ? weft_request_serve_study_json(&result, environment->base.arena)
+               : NULL;
+}
+
 const struct sweep_verb *sweep_find_verb(const char *name)
 {
     static const struct sweep_verb verbs[] = {
         {"simulate", "weft simulate", weft_simulate_parameters, name_loads, simulate},
         {"plan", "weft plan", weft_plan_parameters, name_job, plan},
+        {"serve-study", "weft photonic serve-study", weft_serve_study_parameters, name_traces,
+         serve},
     };
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (strcmp(name, verbs[i].name) == 0) {

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/mpi.h"
 #include "weft/format.h"
+#include "weft/request/photonic_serve.h"
 #include "weft/request/plan.h"
 #include "weft/request/simulate.h"
 
@@ -78,6 +79,7 @@ bool sweep_knows_all(const struct sweep_verb *verb);
 union sweep_request {
     struct weft_simulate_request simulate;
     struct weft_plan_request plan;
+    struct weft_serve_study_request serve;
 };
 
 // A verb that sweeps: its parameters, and how a request of it is completed and answered.

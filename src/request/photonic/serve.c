@@ -211,6 +211,10 @@ static bool read_loads(double **rates_Bps, uint32_t *count, const char *text,
         if ((*rates_Bps)[l] <= 0) {
             return weft_fail(error, WEFT_USAGE, "{loads}: no request arrives at 0");
         }
+        if (l > 0 && (*rates_Bps)[l] <= (*rates_Bps)[l - 1]) {
+            return weft_fail(error, WEFT_USAGE, "{loads}: %s is not above the rate before it",
+                             words[l]);
+        }
     }
     return true;
 }
