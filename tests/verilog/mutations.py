@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes that the Verilog's tests must find: name, file, what is replaced (once there), by what."""
+"""Mistakes that the tests must find: name, file, what is replaced (once there), by what."""
 
 LIST = [
-    ("sign flipped", "sum.v", "signs[i] ? magnitude : -magnitude", "signs[i] ? -magnitude : magnitude"),
+    ("sign flipped", "sum.v",
+     "signs[i] ? magnitude : -magnitude", "signs[i] ? -magnitude : magnitude"),
     ("rotation off by one", "datapath.v", "if (rotated[i]) rotation = i[3:0];",
      "if (rotated[i]) rotation = i[3:0] + 4'd1;"),
     ("sums keep their last bias", "sum.v", "(first ? bias : sum_so_far)",
@@ -24,7 +25,8 @@ LIST = [
      "held_exponent"),
     ("the normalizer is off by one", "datapath.v", "to_right && !first_layer ? highest - 7",
      "to_right && !first_layer ? highest - 6"),
-    ("the last of equals", "datapath.v", "write_address < class_index", "write_address > class_index"),
+    ("the last of equals", "datapath.v",
+     "write_address < class_index", "write_address > class_index"),
     ("weights do not begin again", "datapath.v", "control_reset || next_layer || patch_end",
      "control_reset || next_layer"),
 ]

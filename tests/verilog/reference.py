@@ -30,7 +30,7 @@ def product(a, weight):
 
 
 class Layer:
-    """A row of the program, with its weights in the order of the datapath: [output][patch value]."""
+    """A row of the program, with weights in the order of the datapath: [output][patch value]."""
 
     def __init__(self, shape, outputs, weights, lanes, **options):
         self.height, self.width, self.channels_in = shape

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The generated Verilog under Verilator and Icarus Verilog, bit by bit against the twin's arithmetic.
+"""The generated Verilog under Verilator and Icarus Verilog, bit by bit against the twin and against
+a reference that shares nothing with it.
 
 Usage: verilog.py FILES WEFT LIGHTNING [all]. FILES writes the Verilog, LIGHTNING is the folder of
 the digits. One datapath is built in each simulator, and every program is run on it as memory
 images. `all` takes more of everything. Random nets are of a printed seed.
 """
 
+import importlib.util
+import json
 import os
+import pathlib
 import random
 import shutil
 import subprocess
@@ -115,10 +119,10 @@ def rotations(program, folder):
 
 
 def wrong_delays(program, folder):
-    """Skews that nothing undoes never pass. Where they are a cycle or more, the preamble is not seen
-    often enough and the status says so. Below that the detector may take the first data for the
-    preamble's last word, and where activations lead by less than 8 samples all of the preamble's
-    bright samples find each other, so that only sums tell."""
+    """Skews that nothing undoes never pass. Where they are a cycle or more, the preamble is not
+    seen often enough and the status says so. Below that the detector may take the first data for
+    the preamble's last word, and where activations lead by less than 8 samples all of the
+    preamble's bright samples find each other, so that only sums tell."""
     for delay in (0, 3, 19, 30, 34, 36, 42, 43, 51, 83, 200):
         text = verdict(simulate(program, folder, f"+delay_weight={delay}"))
         if not text.startswith("FAIL"):
@@ -153,6 +157,52 @@ def random_nets(programs, folder, lanes, count, seed):
         must_pass(programs[0], here, "+count=2", f"+stall={generator.randint(1, 1 << 30)}")
 
 
+def compiled(weft, layers, out, images, count, *options):
+    """A layer list compiled by weft; input.hex and expected.txt by its twin."""
+    for command in (["compile", layers, "-o", out, *options],
+                    ["run", out, "--input", images, "--bench", str(count), "--count", str(count)]):
+        done = subprocess.run([weft, "photonic", *command], capture_output=True, text=True,
+                              check=False)
+        if done.returncode != 0:
+            fail(f"weft photonic {' '.join(command)}: {done.stderr}")
+
+
+def twin_nets(weft, program, folder, count, seed, *options):
+    """Random layer lists by way of the compiler: the twin's registers and sums."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../oracle/photonic_images.py")
+    spec = importlib.util.spec_from_file_location("photonic_images", path)
+    images = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(images)
+    for i in range(count):
+        here = pathlib.Path(folder, f"twin{len(options)}_{i}")
+        here.mkdir()
+        data = images.write_net(here, random.Random(f"{seed}/twin/{i}"))
+        (here / "in.u8").write_bytes(data)
+        compiled(weft, str(here / "layers.json"), str(here / "out"), str(here / "in.u8"), 3,
+                 *options)
+        must_pass(program, str(here / "out"), "+count=3")
+
+
+def digits(weft, program, lightning, folder, count):
+    """784-300-100-10, as it was trained: every register and sum of digits, and the budget."""
+    if not os.path.exists(os.path.join(lightning, "digits.u8")):
+        print("the digits are not here: left out")
+        return
+    sizes = (784, 300, 100, 10)
+    layers = [{"type": "dense", "inputs": sizes[i], "outputs": sizes[i + 1],
+               "activation": "relu" if i < 2 else "softmax", "weights": f"fc_{i + 1}.f32"}
+              for i in range(3)]
+    path = os.path.join(folder, "digits.json")
+    with open(path, "w", encoding="ascii") as file:
+        json.dump({"layers": layers, "scale": "global"}, file)
+    out = os.path.join(folder, "digits")
+    compiled(weft, path, out, os.path.join(lightning, "digits.u8"), count, "--weights", lightning)
+    lines = [line.split() for line in must_pass(program, out, f"+count={count}")
+             if line.startswith("run")]
+    if len(lines) != count or any(int(line[5]) > 16825 for line in lines):
+        fail(f"{len(lines)} digits, {lines[0][5]} cycles")
+
+
 def mutants(files, folder, only):
     """Templates with one mistake each, of which every one must fail on some program."""
     plain = os.path.join(folder, "plain")
@@ -184,7 +234,8 @@ def mutants(files, folder, only):
 
 def main():
     """Runs all parts, those of Icarus while Verilator builds."""
-    files, everything = sys.argv[1], "all" in sys.argv[4:]
+    files, weft, lightning = sys.argv[1:4]
+    everything = "all" in sys.argv[4:]
     for tool in ("verilator", "iverilog"):
         if not shutil.which(tool):
             print(f"skipped: {tool} is missing (tools/setup check installs it)")
@@ -211,7 +262,8 @@ def main():
         must_pass(slow, oracle)
         must_pass(slow, overflow)
         must_pass(slow2, wide)
-        random_nets([slow2], folder, 32, 10 if everything else 4, seed)
+        random_nets([slow2], folder, 32, 10 if everything else 2, seed)
+        twin_nets(weft, slow2, folder, 10 if everything else 2, seed, "--wavelengths", "2")
         mutants(files, folder, None if everything else 1)
         print(f"{time.monotonic() - begin:.1f} s with Icarus", flush=True)
         if building.wait() != 0:
@@ -224,7 +276,9 @@ def main():
         wrong_delays(fast, oracle)
         stalls(fast, overflow, range(1, 50 if everything else 5))
         random_nets([fast, slow] if everything else [fast], folder, 16,
-                    100 if everything else 26, seed)
+                    100 if everything else 15, seed)
+        twin_nets(weft, fast, folder, 100 if everything else 15, seed)
+        digits(weft, fast, lightning, folder, 500 if everything else 50)
         print(f"{time.monotonic() - begin:.1f} s in all")
     print("PASS")
 

@@ -237,6 +237,13 @@ module bench;
                     end
                 end
             end
+            if (expected_file != 0) begin
+                code = $fgetc(expected_file);
+                if (code != " " && softmax) begin
+                    $write(" (no log-probabilities are expected)");
+                    failures = failures + 1;
+                end
+            end
             if (softmax) begin
                 expect_word(" log");
                 for (i = 0; i < results; i = i + 1) begin

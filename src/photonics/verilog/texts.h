@@ -10,6 +10,8 @@ extern const char verilog_buffers[];
 extern const char verilog_datapath[];
 extern const char verilog_light[];
 extern const char verilog_memory[];
+extern const char verilog_nic[];
+extern const char verilog_nic_main[];
 extern const char verilog_receive[];
 extern const char verilog_softmax[];
 extern const char verilog_sum[];

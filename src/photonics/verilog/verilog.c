@@ -20,6 +20,8 @@ static const struct {
     {"datapath.v", verilog_datapath},
     {"light.v", verilog_light},
     {"memory.v", verilog_memory},
+    {"nic.v", verilog_nic},
+    {"nic_main.cpp", verilog_nic_main},
     {"receive.v", verilog_receive},
     {"softmax.v", verilog_softmax},
     {"sum.v", verilog_sum},

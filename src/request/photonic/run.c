@@ -69,21 +69,29 @@ static bool load_labels(struct run *run)
                      length, run->found.image_count);
 }
 
-// The line that the bench prints of an image. A preamble whose first word is cut to less than eight
-// samples of light, by a rotation of nine and more, is counted as one pattern error a layer.
+static void add_list(struct weft_text *text, const char *name, const int32_t *values,
+                     uint32_t count)
+{
+    weft_text_add(text, " %s ", name);
+    for (uint32_t i = 0; i < count; i++) {
+        weft_text_add(text, i == 0 ? "%d" : ",%d", values[i]);
+    }
+}
+
+// The line that the bench prints of an image. A preamble's first word, of which a rotation of nine
+// and more leaves less than eight samples of light, is no pattern error.
 static void add_line(struct run *run, uint32_t image, const struct weft_photonic_result *result)
 {
     uint32_t rows = run->found.program.row_count, rotation = run->path_samples % 16;
     struct weft_text *text = &run->bench;
-    weft_text_add(text, "run %u class %u cycles %llu rotation %u errors %u h ", image,
-                  result->class_index, (unsigned long long)result->cycles, rotation,
-                  rotation > 8 ? rows : 0);
+    weft_text_add(text, "run %u class %u cycles %llu rotation %u errors 0 h ", image,
+                  result->class_index, (unsigned long long)result->cycles, rotation);
     for (uint32_t i = 0; i < rows; i++) {
         weft_text_add(text, i == 0 ? "%u" : ",%u", result->highest[i]);
     }
-    weft_text_add(text, " sums ");
-    for (uint32_t i = 0; i < result->sum_count; i++) {
-        weft_text_add(text, i == 0 ? "%d" : ",%d", result->sums[i]);
+    add_list(text, "sums", result->sums, result->sum_count);
+    if (result->log_probabilities != NULL) {
+        add_list(text, "log", result->log_probabilities, result->sum_count);
     }
     weft_text_add(text, "\n");
 }
