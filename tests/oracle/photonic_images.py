@@ -213,7 +213,7 @@ def check_damage(weft, folder, result, rng):
 
 
 def main():
-    weft = Path(sys.argv[1]).resolve()
+    weft = str(Path(sys.argv[1]).resolve())
     rng = random.Random(SEED)
     print(f"seed {SEED}")
     for i in range(NETS):

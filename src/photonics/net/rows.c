@@ -5,7 +5,7 @@
 #include "photonics/net/rows.h"
 
 enum {
-    SIDE_MAX = 65535, // of a map, and channels
+    SIDE_MAX = 65535, // of a map
     KERNEL_MAX = 255,
     VALUES_MAX = 1 << 30, // of one layer: inputs, sums
     DENSE_MAX = 1 << 22,  // products of a sum: 2^22 * 255 and a bias of 2^30 are below 2^31
@@ -52,8 +52,8 @@ static bool check_dense(const struct weft_photonic_layer *layer, const struct ma
 static bool check_conv(const struct weft_photonic_layer *layer, const struct map *map,
                        struct weft_error *error)
 {
-    if (!check_side("channels_in", layer->channels_in, 1, SIDE_MAX, error) ||
-        !check_side("channels_out", layer->channels_out, 1, SIDE_MAX, error) ||
+    if (!check_side("channels_in", layer->channels_in, 1, DENSE_MAX, error) ||
+        !check_side("channels_out", layer->channels_out, 1, DENSE_MAX, error) ||
         !check_side("height", layer->height, 1, SIDE_MAX, error) ||
         !check_side("width", layer->width, 1, SIDE_MAX, error) ||
         !check_side("kernel", layer->kernel, 1, KERNEL_MAX, error) ||
