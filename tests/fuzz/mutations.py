@@ -139,6 +139,10 @@ FORMATS = {
     "groups": ("x.json", [], ["groups/*"], [
         "traffic {made}/ungrouped --groups {}",
         "simulate {made}/ungrouped --groups {} --rate 100Gbps"]),
+    "photonic_layers": ("x.json", ["photonic_layers"], ["photonic/*.json"], [
+        "photonic compile {}", "photonic compile {} --weights {examples}/photonic --json"]),
+    "photonic_program": ("x/", [], ["photonic/*"], [
+        "photonic run {} --input {examples}/photonic/input.u8 --json"]),
     "claims": ("x.yaml", ["claims"], [], ["reproduce --claims . --list"]),
 }
 
@@ -149,6 +153,7 @@ MADE = {
     "plan/shop": f"plan {{examples}}/models/shop.yaml {CLUSTER} --servers 4 --degree 2 {QUICK} -o",
     "profile/full": f"profile {{examples}}/models/shop.yaml {CLUSTER} -o",
     "results/grid": "sweep {examples}/sweeps/grid.yaml -o",
+    "photonic/worked": "photonic compile {examples}/photonic/worked.json -o",
     "shifts/pair": f"interleave {PAIR} --json -o",
 }
 
