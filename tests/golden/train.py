@@ -7,7 +7,7 @@ one line.
 Usage: train.py WEFT WEFT_TRAIN EXAMPLES
 
 Mutations that made this fail (each was run): the seed is not taken; slopes are not cleared behind a
-batch; a pool passes its slopes to the first of each window; weights are written big endian.
+batch; weights are written big endian. tests/unit/test_train.c holds the slopes themselves.
 """
 
 import json

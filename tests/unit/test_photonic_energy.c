@@ -67,14 +67,14 @@ static void published_totals_are_per_mac(void **state)
     (void)state;
     static const struct {
         const char *name;
-        double mac_J;
+        double mac_joules;
     } rows[] = {{"lightning-1024", 0.925e-12}, {"lightning-576", 1.644e-12}, {"netcast", 40e-18}};
     struct weft_photonic_program program = compile(1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct weft_photonic_energy energy;
         weft_photonic_energy_of(&energy, &program, SAMPLES, power(rows[i].name), true);
-        assert_true(fabs(energy.mac_J / rows[i].mac_J - 1) < 5e-4);
-        assert_true(near(energy.total_J, energy.mac_J * (16 * 4 * 18 + 64 * 10)));
+        assert_true(fabs(energy.mac_joules / rows[i].mac_joules - 1) < 5e-4);
+        assert_true(near(energy.total_joules, energy.mac_joules * (16 * 4 * 18 + 64 * 10)));
     }
 }
 
@@ -87,7 +87,7 @@ static void parts_are_counted_by_hand(void **state)
         uint64_t data = w == 1 ? 16 * 4 * 2 + 4 * 10 : 16 * 4 + 2 * 10;
         uint64_t words = w == 1 ? 4 * 2 + 4 * 10 : 4 + 2 * 10; // of weights, each once
         uint64_t cycles = weft_photonic_cycles(NULL, &program, SAMPLES);
-        struct weft_photonic_power unit = {.sample_Hz = 16}; // a cycle a second
+        struct weft_photonic_power unit = {.samples_per_s = 16}; // a cycle a second
         for (uint32_t p = 0; p < WEFT_PHOTONIC_PART_WHOLE; p++) {
             unit.per_unit[p] = 1;
         }
@@ -106,10 +106,10 @@ static void parts_are_counted_by_hand(void **state)
         };
         double total = 0;
         for (uint32_t p = 0; p < WEFT_PHOTONIC_PARTS; p++) {
-            assert_true(near(energy.part_J[p], expected[p]));
+            assert_true(near(energy.part_joules[p], expected[p]));
             total += expected[p];
         }
-        assert_true(near(energy.total_J, total));
+        assert_true(near(energy.total_joules, total));
         assert_int_equal(energy.cycles, cycles);
         assert_int_equal(energy.macs, 16 * 4 * 18 + 64 * 10);
     }
@@ -119,7 +119,7 @@ static void a_host_costs_its_transfers_and_wake_ups(void **state)
 {
     (void)state;
     struct weft_photonic_program program = compile(1);
-    struct weft_photonic_power unit = {.sample_Hz = 16,
+    struct weft_photonic_power unit = {.samples_per_s = 16,
                                        .per_unit = {[WEFT_PHOTONIC_PART_LASER] = 3}}; // 3 W
     struct weft_photonic_host host = {
         .bus_s = 100, .bus_Bps = 2, .wake_s = 1000, .value_s = 0.5, .rearm_s = 7, .watts = 11};
@@ -131,8 +131,8 @@ static void a_host_costs_its_transfers_and_wake_ups(void **state)
     assert_true(near(rows[0].stop_s - rows[0].count_s, first));
     assert_true(near(rows[1].stop_s - rows[1].count_s, both));
     assert_true(near(rows[1].count_s, (double)weft_photonic_cycles(NULL, &program, SAMPLES)));
-    assert_true(near(rows[1].stop_J - rows[1].count_J, 3 * both));
-    assert_true(near(rows[1].host_J, 11 * rows[1].stop_s));
+    assert_true(near(rows[1].stop_joules - rows[1].count_joules, 3 * both));
+    assert_true(near(rows[1].host_joules, 11 * rows[1].stop_s));
     assert_true(near(rows[1].light_s, 16 * 4 * 2 + 4 * 10));
     host.weights_too = true;
     struct weft_photonic_stop_row more[2];

@@ -33,7 +33,7 @@ extern const char *const weft_photonic_part_names[WEFT_PHOTONIC_PARTS + 1]; // e
 struct weft_photonic_power {
     const char *name;
     const char *source;
-    double sample_Hz;                         // of a converter, 16 samples are a cycle
+    double samples_per_s;                     // of a converter, 16 samples are a cycle
     double per_unit[WEFT_PHOTONIC_PARTS];     // J, or W of laser and fixed
     const char *sources[WEFT_PHOTONIC_PARTS]; // NULL: not there
 };
@@ -44,9 +44,9 @@ struct weft_photonic_energy {
     uint64_t macs;   // of the net, without the lanes that pad
     uint64_t cycles; // of an inference
     double seconds;
-    double part_J[WEFT_PHOTONIC_PARTS];
-    double total_J;
-    double mac_J; // total / macs
+    double part_joules[WEFT_PHOTONIC_PARTS];
+    double total_joules;
+    double mac_joules; // total / macs
 };
 // Of one inference. Converters and the laser run in all of its cycles; modulators move in data and
 // preamble; each data cycle reads a word of weights and one of activations, and each result is
@@ -78,12 +78,12 @@ extern const struct weft_photonic_host weft_photonic_host_default;
 struct weft_photonic_stop_row {
     const char *name; // of the last of them
     uint64_t data_cycles;
-    double light_s; // in which light computes, alike in both
-    double count_s; // count-action
-    double stop_s;  // stop-and-go
-    double count_J; // optics and datapath
-    double stop_J;  // the same, waiting included
-    double host_J;  // and the host
+    double light_s;      // in which light computes, alike in both
+    double count_s;      // count-action
+    double stop_s;       // stop-and-go
+    double count_joules; // optics and datapath
+    double stop_joules;  // the same, waiting included
+    double host_joules;  // and the host
 };
 // rows[program->row_count]. O(rows).
 void weft_photonic_stop_and_go(struct weft_photonic_stop_row *rows,

@@ -134,20 +134,20 @@ static void print_energy(struct cli *cli, const struct weft_photonic_energy_resu
     uint32_t rows = 0;
     for (uint32_t p = 0; p < WEFT_PHOTONIC_PARTS; p++) {
         struct weft_table_cell *row = cells + (size_t)rows * COLUMNS;
-        if (result->power.sources[p] == NULL || energy->part_J[p] == 0) {
+        if (result->power.sources[p] == NULL || energy->part_joules[p] == 0) {
             continue;
         }
         row[0].text = weft_photonic_part_names[p];
-        row[1] = joule_cell(arena, energy->part_J[p]);
-        row[2] = joule_cell(arena, energy->part_J[p] / (double)energy->macs);
-        row[3] = weft_cell_percent(arena, 1, energy->part_J[p] / energy->total_J);
+        row[1] = joule_cell(arena, energy->part_joules[p]);
+        row[2] = joule_cell(arena, energy->part_joules[p] / (double)energy->macs);
+        row[3] = weft_cell_percent(arena, 1, energy->part_joules[p] / energy->total_joules);
         row[4].text = result->power.sources[p];
         rows++;
     }
     struct weft_table_cell *row = cells + (size_t)rows * COLUMNS;
     row[0].text = "all";
-    row[1] = joule_cell(arena, energy->total_J);
-    row[2] = joule_cell(arena, energy->mac_J);
+    row[1] = joule_cell(arena, energy->total_joules);
+    row[2] = joule_cell(arena, energy->mac_joules);
     row[3] = (struct weft_table_cell){.text = ""};
     row[4].text = "";
     cli_say(cli, "%s, %u wavelength%s: %llu MACs in %llu cycles, %s\n%s: %s\n\n",
@@ -182,9 +182,9 @@ static void print_stop(struct cli *cli, const struct weft_photonic_energy_result
         cell[4] = weft_cell_time(arena, row->stop_s);
         cell[5] = weft_cell_figure(weft_arena_format(arena, "%.2fx", row->stop_s / row->count_s),
                                    "ratio", row->stop_s / row->count_s);
-        cell[6] = joule_cell(arena, row->count_J);
-        cell[7] = joule_cell(arena, row->stop_J);
-        cell[8] = joule_cell(arena, row->host_J);
+        cell[6] = joule_cell(arena, row->count_joules);
+        cell[7] = joule_cell(arena, row->stop_joules);
+        cell[8] = joule_cell(arena, row->host_joules);
     }
     cli_say(cli, "%s, %u wavelength%s: estimates; %s: %s\n\n", result->program.name,
             result->program.wavelengths, result->program.wavelengths == 1 ? "" : "s",

@@ -21,7 +21,7 @@ const struct weft_photonic_power weft_photonic_powers[] = {
     {
         .name = "parts",
         .source = "published parts, at the rate of Lightning's prototype",
-        .sample_Hz = 4.055e9,
+        .samples_per_s = 4.055e9,
         .per_unit =
             {
                 [WEFT_PHOTONIC_PART_MODULATORS] = 2 * 0.0576e-12,
@@ -51,21 +51,21 @@ const struct weft_photonic_power weft_photonic_powers[] = {
     {
         .name = "lightning-1024",
         .source = "the artifact's energy model: 91.875 W, 1,024 cores at 97 GHz",
-        .sample_Hz = LIGHTNING_HZ,
+        .samples_per_s = LIGHTNING_HZ,
         .per_unit = {[WEFT_PHOTONIC_PART_WHOLE] = LIGHTNING_WATTS / (1024 * LIGHTNING_HZ)},
         .sources = {[WEFT_PHOTONIC_PART_WHOLE] = "91.875 W / (1,024 * 97 GHz)"},
     },
     {
         .name = "lightning-576",
         .source = "the same watts over the 576 cores that the artifact serves with",
-        .sample_Hz = LIGHTNING_HZ,
+        .samples_per_s = LIGHTNING_HZ,
         .per_unit = {[WEFT_PHOTONIC_PART_WHOLE] = LIGHTNING_WATTS / (576 * LIGHTNING_HZ)},
         .sources = {[WEFT_PHOTONIC_PART_WHOLE] = "91.875 W / (576 * 97 GHz)"},
     },
     {
         .name = "netcast",
         .source = "Sludds et al., Science 378, 2022: light at the client alone",
-        .sample_Hz = 4.055e9,
+        .samples_per_s = 4.055e9,
         .per_unit = {[WEFT_PHOTONIC_PART_WHOLE] = 40e-18},
         .sources = {[WEFT_PHOTONIC_PART_WHOLE] =
                         "40 aJ a multiplication at 98.8 % accuracy: optical energy received"},
@@ -73,7 +73,7 @@ const struct weft_photonic_power weft_photonic_powers[] = {
     {
         .name = "instruments",
         .source = "a lab's set-up, one wavelength: instruments, not optics, dominate",
-        .sample_Hz = 4.055e9,
+        .samples_per_s = 4.055e9,
         .per_unit =
             {
                 [WEFT_PHOTONIC_PART_MODULATORS] = 0.001 / 4.055e9,
@@ -117,14 +117,15 @@ static void add_row(struct weft_photonic_energy *energy, const struct counts *co
                     uint32_t lanes, const struct weft_photonic_power *power, bool from_dram)
 {
     const double *unit = power->per_unit;
-    double *part = energy->part_J;
-    double seconds = (double)counts->cycles * CYCLE / power->sample_Hz;
+    double *part = energy->part_joules;
+    double seconds = (double)counts->cycles * CYCLE / power->samples_per_s;
     double samples = (double)counts->cycles * lanes;
+    uint32_t wavelengths = lanes / CYCLE;
     part[WEFT_PHOTONIC_PART_MODULATORS] +=
         (double)counts->active_cycles * lanes * unit[WEFT_PHOTONIC_PART_MODULATORS];
     part[WEFT_PHOTONIC_PART_DACS] += samples * unit[WEFT_PHOTONIC_PART_DACS];
     part[WEFT_PHOTONIC_PART_ADC] += samples * unit[WEFT_PHOTONIC_PART_ADC];
-    part[WEFT_PHOTONIC_PART_LASER] += seconds * (lanes / CYCLE) * unit[WEFT_PHOTONIC_PART_LASER];
+    part[WEFT_PHOTONIC_PART_LASER] += seconds * wavelengths * unit[WEFT_PHOTONIC_PART_LASER];
     part[WEFT_PHOTONIC_PART_SRAM] +=
         (double)(counts->value_bytes + counts->read_bytes) * unit[WEFT_PHOTONIC_PART_SRAM];
     // What comes from DRAM is written to SRAM, from where the streamer reads it.
@@ -143,11 +144,11 @@ static void add_row(struct weft_photonic_energy *energy, const struct counts *co
 
 static void sum_up(struct weft_photonic_energy *energy)
 {
-    energy->total_J = 0;
+    energy->total_joules = 0;
     for (uint32_t p = 0; p < WEFT_PHOTONIC_PARTS; p++) {
-        energy->total_J += energy->part_J[p];
+        energy->total_joules += energy->part_joules[p];
     }
-    energy->mac_J = energy->macs == 0 ? 0 : energy->total_J / (double)energy->macs;
+    energy->mac_joules = energy->macs == 0 ? 0 : energy->total_joules / (double)energy->macs;
 }
 
 // The cycles of one row: the closed form of a program that has no other, whose overhead is the
@@ -206,7 +207,7 @@ static double idle_watts(const struct weft_photonic_power *power, uint32_t lanes
     const double *unit = power->per_unit;
     double samples = unit[WEFT_PHOTONIC_PART_DACS] + unit[WEFT_PHOTONIC_PART_ADC];
     uint32_t wavelengths = lanes / CYCLE;
-    return wavelengths * (power->sample_Hz * samples + unit[WEFT_PHOTONIC_PART_LASER]) +
+    return wavelengths * (power->samples_per_s * samples + unit[WEFT_PHOTONIC_PART_LASER]) +
            unit[WEFT_PHOTONIC_PART_FIXED];
 }
 
@@ -225,13 +226,13 @@ void weft_photonic_stop_and_go(struct weft_photonic_stop_row *rows,
         rows[r] = (struct weft_photonic_stop_row){
             .name = program->names[r],
             .data_cycles = counts.data_cycles,
-            .light_s = (double)counts.data_cycles * CYCLE / power->sample_Hz +
+            .light_s = (double)counts.data_cycles * CYCLE / power->samples_per_s +
                        (r == 0 ? 0 : rows[r - 1].light_s),
             .count_s = energy.seconds,
             .stop_s = energy.seconds + waiting_s,
-            .count_J = energy.total_J,
-            .stop_J = energy.total_J + waiting_s * idle_watts(power, program->lanes),
-            .host_J = (energy.seconds + waiting_s) * host->watts,
+            .count_joules = energy.total_joules,
+            .stop_joules = energy.total_joules + waiting_s * idle_watts(power, program->lanes),
+            .host_joules = (energy.seconds + waiting_s) * host->watts,
         };
     }
 }

@@ -28,10 +28,10 @@ const char *weft_request_photonic_multiply_json(const struct weft_photonic_multi
     json_t *weights = weft_set_list(root, "weights");
     json_t *products = weft_set_list(root, "products");
     for (uint32_t i = 0; i < result->count; i++) {
-        int32_t sign = result->weights[i] < 0 ? -1 : 1;
+        int32_t product = result->weights[i] < 0 ? -dot->products[i] : dot->products[i];
         json_array_append_new(activations, json_integer(result->activations[i]));
         json_array_append_new(weights, json_integer(result->weights[i]));
-        json_array_append_new(products, json_integer(sign * dot->products[i]));
+        json_array_append_new(products, json_integer(product));
     }
     weft_set(root, "sum", json_integer(dot->sum));
     weft_set(root, "exact_sum", json_integer(dot->exact));
@@ -103,7 +103,7 @@ static json_t *energy_root(const char *schema, const struct weft_photonic_energy
     weft_set_count(root, "wavelengths", result->program.wavelengths);
     weft_set_text(root, "power", result->power.name);
     weft_set_text(root, "source", result->power.source);
-    weft_set_real(root, "sample_Hz", result->power.sample_Hz);
+    weft_set_real(root, "samples_per_s", result->power.samples_per_s);
     return root;
 }
 
@@ -116,8 +116,8 @@ const char *weft_request_photonic_energy_json(const struct weft_photonic_energy_
     weft_set_count(root, "macs", energy->macs);
     weft_set_count(root, "cycles", energy->cycles);
     weft_set_real(root, "seconds", energy->seconds);
-    weft_set_real(root, "inference_J", energy->total_J);
-    weft_set_real(root, "mac_J", energy->mac_J);
+    weft_set_real(root, "inference_joules", energy->total_joules);
+    weft_set_real(root, "mac_joules", energy->mac_joules);
     json_t *parts = weft_set_list(root, "parts");
     for (uint32_t p = 0; p < WEFT_PHOTONIC_PARTS; p++) {
         if (result->power.sources[p] == NULL) {
@@ -126,7 +126,7 @@ const char *weft_request_photonic_energy_json(const struct weft_photonic_energy_
         json_t *part = json_object();
         weft_set_text(part, "name", weft_photonic_part_names[p]);
         weft_set_real(part, "per_unit", result->power.per_unit[p]);
-        weft_set_real(part, "inference_J", energy->part_J[p]);
+        weft_set_real(part, "inference_joules", energy->part_joules[p]);
         weft_set_text(part, "source", result->power.sources[p]);
         json_array_append_new(parts, part);
     }
@@ -156,9 +156,9 @@ const char *weft_request_photonic_stop_json(const struct weft_photonic_energy_re
         weft_set_real(one, "light_s", row->light_s);
         weft_set_real(one, "count_action_s", row->count_s);
         weft_set_real(one, "stop_and_go_s", row->stop_s);
-        weft_set_real(one, "count_action_J", row->count_J);
-        weft_set_real(one, "stop_and_go_J", row->stop_J);
-        weft_set_real(one, "host_J", row->host_J);
+        weft_set_real(one, "count_action_joules", row->count_joules);
+        weft_set_real(one, "stop_and_go_joules", row->stop_joules);
+        weft_set_real(one, "host_joules", row->host_joules);
         json_array_append_new(rows, one);
     }
     return weft_set_finish(root, arena);

@@ -50,8 +50,8 @@ bool weft_request_photonic_multiply(struct weft_photonic_multiply_result *result
 {
     struct weft_arena *arena = environment->base.arena;
     struct weft_error *error = environment->base.error;
-    int16_t *activations, *weights;
-    uint32_t count, weight_count;
+    int16_t *activations = NULL, *weights = NULL;
+    uint32_t count = 0, weight_count = 0;
     if (!read_values(&activations, &count, request->activations, false, arena, error)) {
         return weft_wrap(error, "activations (0 to 255)");
     }
@@ -63,6 +63,7 @@ bool weft_request_photonic_multiply(struct weft_photonic_multiply_result *result
                          "%u activations and %u weights: a dot product needs as many of each",
                          count, weight_count);
     }
+    WEFT_ASSERT(activations != NULL && weights != NULL);
     uint8_t *bytes = WEFT_NEW(arena, uint8_t, count);
     for (uint32_t i = 0; i < count; i++) {
         bytes[i] = (uint8_t)activations[i];
