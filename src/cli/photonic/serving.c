@@ -7,7 +7,6 @@
 #include "weft/format/file.h"
 #include "weft/format/photonics.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +17,25 @@ static const char *split(uint32_t *id, const char *word)
 {
     char *end;
     const unsigned long number = strtoul(word, &end, 10);
-    if (end == word || *end != '=' || number > UINT16_MAX) {
+    if (end == word || *end != '=') {
         return word;
     }
-    *id = (uint32_t)number;
+    *id = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
     return end + 1;
+}
+
+// The last word of a folder's path.
+static const char *name_of(struct cli *cli, const char *folder)
+{
+    size_t end = strlen(folder);
+    while (end > 1 && folder[end - 1] == '/') {
+        end--;
+    }
+    size_t start = end;
+    while (start > 0 && folder[start - 1] != '/') {
+        start--;
+    }
+    return weft_arena_text(&cli->arena, folder + start, end - start);
 }
 
 bool photonic_load_models(struct weft_photonic_models *models, struct cli *cli,
@@ -37,6 +50,9 @@ bool photonic_load_models(struct weft_photonic_models *models, struct cli *cli,
         const char *folder = split(&residents[i].id, folders[i]);
         if (!weft_photonic_program_load(program, folder, &cli->arena, cli->scratch, &cli->error)) {
             return false;
+        }
+        if (program->name == NULL || program->name[0] == '\0') {
+            program->name = name_of(cli, folder);
         }
         residents[i].program = program;
     }
