@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RING_BYTES = 8 << 20, BLOCK_BYTES = 1 << 16 };
+enum { RING_BYTES = 2 << 20, BLOCK_BYTES = 1 << 16 };
 
 static uint64_t time_of_day_ns(void)
 {

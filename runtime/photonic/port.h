@@ -41,7 +41,8 @@ struct weft_nic_port {
 
 // Opens the interface of that number in the caller's namespace for UDP to place->port, whose
 // hardware address it fills in. The kernel gets these datagrams, too, and drops them in silence,
-// instead of telling clients that nobody is there. Memory is 8 MiB and the slots.
+// instead of telling clients that nobody is there. Memory is a ring of 2 MiB, 1,024 frames of the
+// usual MTU, and the slots: what finds no room waits for nobody and is counted.
 bool weft_nic_port_open(struct weft_nic_port *port, uint32_t index,
                         const struct weft_nic_place *place, uint32_t mtu_bytes,
                         struct weft_arena *arena, struct weft_error *error) WEFT_MUST_USE;
