@@ -194,6 +194,17 @@ def overflow(lanes):
             Layer((1, 1, 3), 3, identity, lanes)], [[255] * 784]
 
 
+def pooled(lanes):
+    """A map of 5 x 5 whose largest values are in the rest that a pool of 2 drops, and otherwise
+    fall, so that the first of a window is its largest."""
+    first = [[200, 100], [255, -20], [90, 90]]
+    second = [[50 + i % 3 - 30 * (o == 1) for i in range(12)] for o in range(2)]
+    image = [255 if 4 in (x, y) else 120 - 20 * y - 5 * x + c
+             for y in range(5) for x in range(5) for c in range(2)]
+    return [Layer((5, 5, 2), 3, first, lanes, flags=RELU, pool=2),
+            Layer((1, 1, 12), 2, second, lanes)], [image]
+
+
 def random_net(generator, lanes):
     """A net of one to four layers, of what the datapath has."""
     rows = generator.randint(1, 4)
