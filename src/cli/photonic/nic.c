@@ -6,6 +6,7 @@
 #include "request/json/json.h"
 #include "serving.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { KEY_NAME = 1, KEY_ENGINE, KEY_PORT, KEY_MTU, KEY_SIMULATOR, KEY_NO_XDP };
@@ -152,13 +153,29 @@ static void say_up(struct cli *cli, const struct weft_nic_setup *setup,
     cli_say(cli, "%s", weft_set_finish(object, &cli->arena));
 }
 
-// The simulator with its folders, as a command.
-static const char *const *command_of(const struct nic_input *input)
+// The path from the root, since the interface's process works there.
+static const char *whole_path(struct cli *cli, const char *path)
 {
-    const char **words = WEFT_NEW(&input->cli->arena, const char *, input->folder_count + 2u);
-    words[0] = input->simulator;
+    char *whole = realpath(path, NULL);
+    const char *kept = whole != NULL ? weft_arena_text(&cli->arena, whole, strlen(whole)) : path;
+    free(whole);
+    return kept;
+}
+
+// The simulator with the folders of all models, each with its number, as a command.
+static const char *const *command_of(struct cli *cli, const struct nic_input *input,
+                                     const struct weft_photonic_models *models)
+{
+    const char **words = WEFT_NEW(&cli->arena, const char *, input->folder_count + 2u);
+    if (input->simulator == NULL) {
+        return words;
+    }
+    words[0] = whole_path(cli, input->simulator);
     for (uint32_t i = 0; i < input->folder_count; i++) {
-        words[i + 1] = input->folders[i];
+        uint32_t id;
+        const char *folder = photonic_split_folder(&id, input->folders[i]);
+        words[i + 1] =
+            weft_arena_format(&cli->arena, "%u=%s", models->models[i].id, whole_path(cli, folder));
     }
     return words;
 }
@@ -168,16 +185,19 @@ static bool raise_nic(struct nic_input *input)
     struct cli *cli = input->cli;
     struct weft_photonic_models models;
     char note[256];
-    const struct weft_nic_setup setup = {
+    struct weft_nic_setup setup = {
         .name = input->name != NULL ? input->name : WEFT_NIC_DEFAULT,
         .port = (uint16_t)input->port,
         .mtu_bytes = input->mtu_bytes,
         .without_xdp = input->without_xdp,
-        .engine = {input->engine, command_of(input)},
+        .engine.kind = input->engine,
     };
     if (!photonic_load_models(&models, cli, input->folders, input->folder_count,
-                              input->mtu_bytes) ||
-        !weft_nic_up(note, &setup, &models, &cli->arena, &cli->error)) {
+                              input->mtu_bytes)) {
+        return false;
+    }
+    setup.engine.command = command_of(cli, input, &models);
+    if (!weft_nic_up(note, &setup, &models, &cli->arena, &cli->error)) {
         return false;
     }
     say_up(cli, &setup, &models, note);

@@ -12,8 +12,7 @@
 
 enum { IP_AND_UDP_BYTES = 28 };
 
-// "7=digits" is number 7 and the folder digits; a folder's own name may have an equals sign.
-static const char *split(uint32_t *id, const char *word)
+const char *photonic_split_folder(uint32_t *id, const char *word)
 {
     char *end;
     const unsigned long number = strtoul(word, &end, 10);
@@ -47,7 +46,7 @@ bool photonic_load_models(struct weft_photonic_models *models, struct cli *cli,
         struct weft_photonic_program *program =
             WEFT_NEW(&cli->arena, struct weft_photonic_program, 1);
         residents[i].id = i;
-        const char *folder = split(&residents[i].id, folders[i]);
+        const char *folder = photonic_split_folder(&residents[i].id, folders[i]);
         if (!weft_photonic_program_load(program, folder, &cli->arena, cli->scratch, &cli->error)) {
             return false;
         }

@@ -9,6 +9,8 @@
 #include "runtime/photonic/client.h"
 #include "weft/photonics.h"
 
+// The folder of "7=digits", and 7; of "digits" alone the folder, and *id stays as it is.
+const char *photonic_split_folder(uint32_t *id, const char *word);
 // Compiled folders, each as DIR or NUMBER=DIR (its place where no number is said), as the models of
 // one datapath whose answers fit packets of that MTU.
 bool photonic_load_models(struct weft_photonic_models *models, struct cli *cli,
