@@ -3,8 +3,8 @@
 """The interface that answers requests to light, from the command line: a small net and, where the
 inputs that are not part of the repository are there, the digits' net, asked over a network that
 loses, reorders and repeats packets. No answer may be wrong, every request is answered, and every
-packet is in a counter. Usage: photonic.py WEFT EXAMPLES SMALL DIGITS, the last two how many
-requests are sent to each.
+packet is in a counter. Usage: photonic.py WEFT EXAMPLES SMALL DIGITS [SIMULATOR], with how many
+requests are sent to each, and a simulated datapath that is tried, too.
 
 Mutations that made it fail are named where they are caught.
 """
@@ -19,7 +19,8 @@ NAME = f"p{os.getpid()}"
 HOST = f"weft.{NAME}.host"
 ADDRESS = "198.18.0.2"
 TROUBLE = ["--loss", "0.02", "--reorder", "0.05", "--repeat", "0.02", "--retries", "30",
-           "--timeout", "50ms", "--window", "64"]
+           "--window", "64"]
+TIMEOUT = {"twin": "50ms", "stop-and-go": "50ms", "verilog": "10s"}
 LAYERS = {"layers": [
     {"type": "dense", "inputs": 784, "outputs": 300, "activation": "relu", "weights": "fc_1.f32"},
     {"type": "dense", "inputs": 300, "outputs": 100, "activation": "relu", "weights": "fc_2.f32"},
@@ -35,15 +36,15 @@ def ask_json(*command):
     return (json.loads(done.stdout) if done.stdout else {}), done
 
 
-def load(weft, model, folder, inputs, count):
+def load(weft, engine, model, folder, inputs, count):  # pylint: disable=R0913,R0917
     """One load with trouble; a list of what is wrong."""
     told, done = ask_json(weft, "photonic", "load", ADDRESS, inputs, "--in", HOST, "--model",
                           str(model), "--check", folder, "--count", str(count), "--seed", "3",
-                          *TROUBLE)
+                          "--timeout", TIMEOUT[engine], *TROUBLE)
     # Mutation: an answer is given again by the number of its request alone.
     if done.returncode != 0 or told["wrong"] != 0 or told["answered"] != count or told["strange"]:
         return [f"model {model}: exit {done.returncode}: {done.stderr.strip()} {told}"]
-    if min(told["packets_dropped"], told["packets_reordered"], told["packets_repeated"]) == 0:
+    if count >= 500 and min(told["packets_dropped"], told["packets_reordered"], told["packets_repeated"]) == 0:
         return [f"model {model}: there was no trouble: {told}"]
     print(f"model {model}: {count} requests, {told['answered_per_s']:.0f}/s, "
           f"p50 {told['latency_p50_s'] * 1e6:.0f} us, p99 {told['latency_p99_s'] * 1e6:.0f} us")
@@ -59,22 +60,22 @@ def check_counters(weft):
     if nic["answered"] != answered or nic["received"] != answered + nic["described"]:
         return [f"status: {nic}"]
     # Mutation: repetitions are not counted.
-    if nic["answered_again"] == 0 or nic["dropped"] != nic["drops"]["overrun"]:
+    if (answered > 1000 and nic["answered_again"] == 0) or nic["dropped"] != nic["drops"]["overrun"]:
         return [f"status: {nic}"]
     return []
 
 
-def try_engine(weft, engine, folders, counts):
+def try_engine(weft, engine, folders, counts, *words):
     """Raises the interface with an engine and loads each model: (folder, inputs) a model."""
     up = run(weft, "photonic", "nic", "up", *[folder for folder, _ in folders], "--name", NAME,
-             "--engine", engine)
+             "--engine", engine, *words)
     if up.returncode != 0:
         return [f"nic up: {up.stderr.strip()}"]
     wrong = []
     for model, (folder, inputs) in enumerate(folders):
-        wrong += load(weft, model, folder, inputs, counts[model])
+        wrong += load(weft, engine, model, folder, inputs, counts[model])
         told, done = ask_json(weft, "photonic", "ask", ADDRESS, inputs, "--in", HOST, "--model",
-                              str(model))
+                              str(model), "--timeout", TIMEOUT[engine], "--tries", "20")
         expected, _ = ask_json(weft, "photonic", "run", folder, "--input", inputs)
         if done.returncode != 0 or [a["class"] for a in told["answers"]] != expected["classes"]:
             wrong.append(f"ask: exit {done.returncode}: {done.stderr.strip()}")
@@ -121,6 +122,8 @@ def main():
         try:
             wrong = try_engine(weft, "twin", folders, counts)
             wrong += try_engine(weft, "stop-and-go", folders, [n // 20 + 50 for n in counts])
+            if len(sys.argv) > 5:
+                wrong += try_engine(weft, "verilog", folders, [500, 20], "--simulator", sys.argv[5])
         finally:
             run(weft, "photonic", "nic", "down", "--name", NAME)
     print("\n".join(wrong) if wrong else "no wrong answer")
