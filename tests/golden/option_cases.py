@@ -403,7 +403,12 @@ CASES += [
           "processors": ["Lightning,P4"], "cores": ["96"], "clock": ["10"], "datapath": ["9us"],
           "objective": ["1ms"], "idle-power": ["0.5"], "granularity": ["4096"],
           "loads": ["1Mbps,4Mbps"], "plot": ["load.svg"], "arrivals": ["arrivals.csv"]}),
-    Case("photonic-serve-study-trace", "photonic serve-study", "arrivals.csv --json",
+    Case("photonic-place", "photonic place", "demand.yaml leaf-spine:16 --rate 1Gbps --json",
+         {"fabric": ["fat-tree"], "rate": ["0.1Gbps"], "latency": ["300us"], "servers": ["20"],
+          "degree": ["2"], "host-rate": ["10MB/s"]},
+         {"balance": "latencies are those of the slowest path"}),
+    Case("photonic-serve-study-trace", "photonic serve-study",
+         "arrivals.csv --json --requests 20",
          {"arrivals": ["arrivals.csv"], "rate": ["5Mbps"], "requests": ["15"], "until": ["5"],
           "traces": ["2"], "count": ["first"], "processors": ["Lightning,P4"], "cores": ["96"],
           "clock": ["10"], "datapath": ["9us"], "objective": ["1ms"], "idle-power": ["0.5"],
@@ -634,6 +639,7 @@ def make_inputs(weft, examples, folder):
         "4->6 id 3 trigger 1 size 2000000 recv_done_trigger 2\n6->0 id 4 trigger 2 size 2000000\n"
         "trigger id 1 oneshot\ntrigger id 2 multishot\n")
     tier = "Tier {}\nDownlink_speed_Gbps 100\nRadix_Down 2\n{}Downlink_Latency_ns 1000\n"
+    shutil.copy(examples / "photonic" / "demand.yaml", folder / "demand.yaml")
     (folder / "arrivals.csv").write_text("arrival_ns,model\n" + "".join(
         f"{n * 700000},{('BERT', 'VGG-16', 'DLRM')[n % 3]}\n" for n in range(30)))
     (folder / "tree.topo").write_text(

@@ -18,6 +18,7 @@ static const struct cli_entry subs[] = {
     {"load", "many requests to it, at a rate, over a network that may lose them", photonic_load},
     {"serve-study", "requests served by light and by others: latency, load, energy",
      photonic_serve_study},
+    {"place", "inference appliances on a fabric, at least cost", photonic_place},
     {NULL, NULL, NULL},
 };
 

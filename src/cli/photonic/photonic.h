@@ -16,6 +16,7 @@ int photonic_ask(int argc, char **argv);
 int photonic_load(int argc, char **argv);
 int photonic_nic(int argc, char **argv);
 int photonic_status(int argc, char **argv);
+int photonic_place(int argc, char **argv);
 int photonic_serve_study(int argc, char **argv);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.photonic-serve-study/1": a row for each processor; of a curve, rows for each load.
 
-#include "weft/request/photonic_serve.h"
 #include "request/json/json.h"
+#include "weft/request/photonic_serve.h"
 
 static void set_estimate(json_t *object, const char *key, const char *interval,
                          const struct weft_serving_estimate *estimate, double factor)
