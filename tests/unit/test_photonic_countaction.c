@@ -367,72 +367,72 @@ static bool runs_alike(const struct weft_photonic_countaction *modules,
 
 enum noticed { BY_CHECK, BY_RUN };
 
+static const struct {
+    const char *module, *from, *to;
+    enum noticed by;
+} changes[] = {
+    {"module synchronized", "streams = 2", "streams = 1", BY_RUN},
+    {"module synchronized", "streams = 2", "streams = 3", BY_CHECK},
+    {"module synchronized", "data & streaming & full", "streaming & full", BY_RUN},
+    {"module synchronized", "& short streams: bubble", ": bubble", BY_RUN},
+    {"module synchronized", "less received", "", BY_CHECK},
+    {"module synchronized", "= program.fifo", "= 14", BY_CHECK},
+    {"module preamble_generator", "layer.preamble", "layer.preamble - 1", BY_RUN},
+    {"module preamble_generator", "layer.preamble", "layer.preamble + 1", BY_RUN},
+    {"module preamble_generator", "& short sent) until", ") until", BY_CHECK},
+    {"module preamble_generator", " until next_layer", "", BY_RUN},
+    {"module preamble_detector", "layer.preamble;", "layer.preamble - 1;", BY_CHECK},
+    {"module preamble_detector", "layer.preamble;", "layer.preamble + 1;", BY_CHECK},
+    {"module preamble_detector", "layer.preamble - 1;", "layer.preamble;", BY_CHECK},
+    {"module preamble_detector", "& !locked) until next_layer", "& !locked)", BY_CHECK},
+    {"module preamble_detector", "lit) until next_layer", "lit)", BY_RUN},
+    {"module preamble_detector", "full match[index]: rotated", "at match[index]: rotated", BY_RUN},
+    {"module adder_subtractor", "layer.words", "layer.words - 1", BY_CHECK},
+    {"module adder_subtractor", "layer.words", "layer.words + 1", BY_CHECK},
+    {"module adder_subtractor", ", clear words", "", BY_CHECK},
+    {"module adder_subtractor", "at words: emit", "full words: emit", BY_CHECK},
+    {"module adder_subtractor", "word & empty", "word & !empty", BY_RUN},
+    {"module output_counter", "layer.outputs", "layer.outputs - 1", BY_CHECK},
+    {"module output_counter", "layer.outputs", "layer.outputs + 1", BY_CHECK},
+    {"module output_counter", "layer.pixels", "layer.pixels + 1", BY_CHECK},
+    {"module output_counter", ", clear outputs", "", BY_CHECK},
+    {"module nonlinear_selector", "layer = 1", "layer = 2", BY_CHECK},
+    {"module nonlinear_selector", "& full layer", "& short layer", BY_RUN},
+    {"module inter_layer_buffer", "layer.sums", "layer.sums - 1", BY_CHECK},
+    {"module inter_layer_buffer", "layer.sums", "layer.sums + 1", BY_CHECK},
+    {"module inter_layer_buffer", " until next_layer", "", BY_CHECK},
+    {"module read_counters", "layer.words", "layer.words - 1", BY_CHECK},
+    {"module read_counters", "layer.words", "layer.words + 1", BY_CHECK},
+    {"module read_counters", "layer.outputs", "layer.outputs + 1", BY_CHECK},
+    {"module read_counters", "layer.pixels", "layer.pixels + 1", BY_CHECK},
+    {"module read_counters", ", clear words", "", BY_CHECK},
+    {"module read_counters", ", clear outputs", "", BY_CHECK},
+    {"module read_counters", "at outputs) until next_layer", "at outputs)", BY_CHECK},
+    {"module normalizer", "highest = 7", "highest = 12", BY_RUN},
+    {"module normalizer", "short highest: left", "over highest: left", BY_RUN},
+    {"module final_layer", "layer_done & last", "layer_done", BY_RUN},
+    {"module final_layer", "layer_done & !last", "layer_done", BY_RUN},
+    {"module final_layer", "layers & !softmax", "layers", BY_RUN},
+    {"module final_layer", "layers = 1", "layers = 2", BY_CHECK},
+};
+
 static void mutated_modules_are_noticed(void **state)
 {
     (void)state;
-    static const struct {
-        const char *module, *from, *to;
-        enum noticed by;
-    } cases[] = {
-        {"module synchronized", "streams = 2", "streams = 1", BY_RUN},
-        {"module synchronized", "streams = 2", "streams = 3", BY_CHECK},
-        {"module synchronized", "data & streaming & full", "streaming & full", BY_RUN},
-        {"module synchronized", "& short streams: bubble", ": bubble", BY_RUN},
-        {"module synchronized", "less received", "", BY_CHECK},
-        {"module synchronized", "= program.fifo", "= 14", BY_CHECK},
-        {"module preamble_generator", "layer.preamble", "layer.preamble - 1", BY_RUN},
-        {"module preamble_generator", "layer.preamble", "layer.preamble + 1", BY_RUN},
-        {"module preamble_generator", "& short sent) until", ") until", BY_CHECK},
-        {"module preamble_generator", " until next_layer", "", BY_RUN},
-        {"module preamble_detector", "layer.preamble;", "layer.preamble - 1;", BY_CHECK},
-        {"module preamble_detector", "layer.preamble;", "layer.preamble + 1;", BY_CHECK},
-        {"module preamble_detector", "layer.preamble - 1;", "layer.preamble;", BY_CHECK},
-        {"module preamble_detector", "& !locked) until next_layer", "& !locked)", BY_CHECK},
-        {"module preamble_detector", "lit) until next_layer", "lit)", BY_RUN},
-        {"module preamble_detector", "full match[index]: rotated", "at match[index]: rotated",
-         BY_RUN},
-        {"module adder_subtractor", "layer.words", "layer.words - 1", BY_CHECK},
-        {"module adder_subtractor", "layer.words", "layer.words + 1", BY_CHECK},
-        {"module adder_subtractor", ", clear words", "", BY_CHECK},
-        {"module adder_subtractor", "at words: emit", "full words: emit", BY_CHECK},
-        {"module adder_subtractor", "word & empty", "word & !empty", BY_RUN},
-        {"module output_counter", "layer.outputs", "layer.outputs - 1", BY_CHECK},
-        {"module output_counter", "layer.outputs", "layer.outputs + 1", BY_CHECK},
-        {"module output_counter", "layer.pixels", "layer.pixels + 1", BY_CHECK},
-        {"module output_counter", ", clear outputs", "", BY_CHECK},
-        {"module nonlinear_selector", "layer = 1", "layer = 2", BY_CHECK},
-        {"module nonlinear_selector", "& full layer", "& short layer", BY_RUN},
-        {"module inter_layer_buffer", "layer.sums", "layer.sums - 1", BY_CHECK},
-        {"module inter_layer_buffer", "layer.sums", "layer.sums + 1", BY_CHECK},
-        {"module inter_layer_buffer", " until next_layer", "", BY_CHECK},
-        {"module read_counters", "layer.words", "layer.words - 1", BY_CHECK},
-        {"module read_counters", "layer.words", "layer.words + 1", BY_CHECK},
-        {"module read_counters", "layer.outputs", "layer.outputs + 1", BY_CHECK},
-        {"module read_counters", "layer.pixels", "layer.pixels + 1", BY_CHECK},
-        {"module read_counters", ", clear words", "", BY_CHECK},
-        {"module read_counters", ", clear outputs", "", BY_CHECK},
-        {"module read_counters", "at outputs) until next_layer", "at outputs)", BY_CHECK},
-        {"module normalizer", "highest = 7", "highest = 12", BY_RUN},
-        {"module normalizer", "short highest: left", "over highest: left", BY_RUN},
-        {"module final_layer", "layer_done & last", "layer_done", BY_RUN},
-        {"module final_layer", "layer_done & !last", "layer_done", BY_RUN},
-        {"module final_layer", "layers & !softmax", "layers", BY_RUN},
-        {"module final_layer", "layers = 1", "layers = 2", BY_CHECK},
-    };
     struct weft_photonic_program program;
     uint8_t inputs[2][INPUTS];
     make_net(&program, inputs);
-    uint32_t count = sizeof cases / sizeof cases[0], by_check = 0;
+    uint32_t count = sizeof changes / sizeof changes[0], by_check = 0;
     struct weft_photonic_countaction modules;
     for (uint32_t i = 0; i < count; i++) {
-        if (!parse(&modules, changed(cases[i].module, cases[i].from, cases[i].to))) {
+        if (!parse(&modules, changed(changes[i].module, changes[i].from, changes[i].to))) {
             fail_msg("case %u: %s", i, error.message);
         }
         bool checked = check(&modules, &program, 0) != NULL;
         by_check += checked;
-        if (checked != (cases[i].by == BY_CHECK) ||
+        if (checked != (changes[i].by == BY_CHECK) ||
             (!checked && runs_alike(&modules, &program, inputs))) {
-            fail_msg("case %u (%s, %s) is %s", i, cases[i].module, cases[i].from,
+            fail_msg("case %u (%s, %s) is %s", i, changes[i].module, changes[i].from,
                      checked ? "found by the check" : "not found by the check, or not at all");
         }
     }

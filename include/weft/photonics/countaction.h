@@ -139,8 +139,6 @@ void weft_photonic_countaction_write(struct weft_text *text,
 // overrun.
 void weft_photonic_countaction_verilog(struct weft_text *text,
                                        const struct weft_photonic_module *module);
-// The name of a field as a target has it ("layer.words"), NULL where there is none.
-const char *weft_photonic_field_name(uint32_t field);
 
 // ---- check ----
 

@@ -1,55 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of the row by name. They stand in the order of struct weft_photonic_row, each a word.
+// Fields of the row by name, as program.h has them.
 
 #include "photonics/countaction/field.h"
 
 #include <string.h>
 
-static const char *const names[] = {
-    "layer.flags",        "layer.words",         "layer.outputs",       "layer.pixels",
-    "layer.sums",         "layer.results",       "layer.inputs",        "layer.height",
-    "layer.width",        "layer.channels_in",   "layer.kernel",        "layer.stride",
-    "layer.padding",      "layer.run_bytes",     "layer.out_width",     "layer.pool",
-    "layer.pooled_width", "layer.pooled_height", "layer.weight_first",  "layer.bias_first",
-    "layer.bias_shift",   "layer.softmax_scale", "layer.softmax_shift", "layer.preamble",
-};
-#define FIELD_COUNT (sizeof names / sizeof names[0])
-_Static_assert(FIELD_COUNT <= WEFT_PHOTONIC_FIELDS, "a row has no more words");
-
-const char *weft_photonic_field_name(uint32_t field)
+const char *field_text(char text[FIELD_TEXT], uint32_t field)
 {
+    const char *name = field < weft_photonic_field_count ? weft_photonic_row_field(field) : NULL;
     if (field == WEFT_PHOTONIC_FIELD_FIFO) {
-        return "program.fifo";
+        snprintf(text, FIELD_TEXT, "program.fifo");
+    } else if (name != NULL) {
+        snprintf(text, FIELD_TEXT, "layer.%s", name);
+    } else {
+        text[0] = 0;
     }
-    return field < FIELD_COUNT ? names[field] : NULL;
+    return text;
+}
+
+void field_port(char port[FIELD_TEXT], uint32_t field)
+{
+    field_text(port, field);
+    char *dot = strchr(port, '.');
+    if (dot != NULL) {
+        *dot = '_';
+    }
+}
+
+static bool same(const char *text, const char *name, size_t length)
+{
+    return strlen(text) == length && memcmp(text, name, length) == 0;
 }
 
 uint32_t field_find(const char *name, size_t length)
 {
-    for (uint32_t i = 0; i <= WEFT_PHOTONIC_FIELD_FIFO; i++) {
-        const char *known = weft_photonic_field_name(i);
-        if (known != NULL && strlen(known) == length && memcmp(known, name, length) == 0) {
+    char text[FIELD_TEXT];
+    for (uint32_t i = 0; i <= WEFT_PHOTONIC_FIELD_FIFO && length > 0; i++) {
+        if (same(field_text(text, i), name, length)) {
             return i;
         }
     }
     return WEFT_NONE;
 }
 
-void field_port(char port[32], uint32_t field)
-{
-    snprintf(port, 32, "%s", weft_photonic_field_name(field));
-    *strchr(port, '.') = '_';
-}
-
 bool field_has_port(const char *name, size_t length)
 {
-    for (uint32_t i = 0; i <= WEFT_PHOTONIC_FIELD_FIFO; i++) {
-        if (weft_photonic_field_name(i) != NULL) {
-            char port[32];
-            field_port(port, i);
-            if (strlen(port) == length && memcmp(port, name, length) == 0) {
-                return true;
-            }
+    char port[FIELD_TEXT];
+    for (uint32_t i = 0; i <= WEFT_PHOTONIC_FIELD_FIFO && length > 0; i++) {
+        field_port(port, i);
+        if (same(port, name, length)) {
+            return true;
         }
     }
     return false;

@@ -38,7 +38,7 @@ static void add_target(struct weft_text *text, const struct weft_photonic_target
         weft_text_add(text, "32'd%lld", (long long)target->offset);
         return;
     }
-    char port[32];
+    char port[FIELD_TEXT];
     field_port(port, target->field);
     if (target->offset == 0) {
         weft_text_add(text, "%s", port);
@@ -173,7 +173,7 @@ static void add_ports(const struct emission *emission)
                   module->name);
     for (uint32_t i = 0; i <= WEFT_PHOTONIC_FIELD_FIFO; i++) {
         if (uses_field(module, i)) {
-            char port[32];
+            char port[FIELD_TEXT];
             field_port(port, i);
             weft_text_add(text, "    input wire [31:0] %s,\n", port);
         }

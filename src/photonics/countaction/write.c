@@ -2,7 +2,7 @@
 // Modules as text. Parentheses stand where a reader needs them, so that what is read back is the
 // same tree.
 
-#include "weft/photonics/countaction.h"
+#include "photonics/countaction/field.h"
 
 static void add_place(struct weft_text *text, bool array, uint32_t index)
 {
@@ -136,7 +136,8 @@ static void add_targets(struct weft_text *text, const struct weft_photonic_count
             weft_text_add(text, " = %lld;\n", (long long)target->offset);
             continue;
         }
-        weft_text_add(text, " = %s", weft_photonic_field_name(target->field));
+        char field[FIELD_TEXT];
+        weft_text_add(text, " = %s", field_text(field, target->field));
         if (target->offset != 0) {
             weft_text_add(text, " %c %lld", target->offset < 0 ? '-' : '+',
                           target->offset < 0 ? -(long long)target->offset
