@@ -16,7 +16,6 @@
 #include "weft/photonics/model.h"
 #include "weft/photonics/models.h"
 #include "weft/photonics/packet.h"
-#include "weft/photonics/model.h"
 #include "weft/photonics/program.h"
 #include "weft/photonics/responder.h"
 #include "weft/photonics/twin.h"

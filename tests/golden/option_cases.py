@@ -571,6 +571,9 @@ CASES += [
     Case("photonic-count", "photonic compile", "vgg16 --json",
          {"weights": ["other"], "wavelengths": ["2"], "preamble": ["12"], "memory": ["16B"],
           "buffer": ["2"], "accumulator": ["9"]}),
+    Case("photonic-check", "photonic check",
+         "compiled/countaction.txt --program compiled --json",
+         {"program": ["compiled12"], "fifo": ["14"]}),
     Case("photonic-run", "photonic run", "compiled --input input.u8 --json",
          {"input": ["swapped.u8"], "count": ["1"], "labels": ["labels.u8"],
           "noise-product": ["20"], "noise-sum": ["20"], "bench": ["1"]}),
@@ -664,4 +667,5 @@ def make_inputs(weft, examples, folder):
         (folder / "other" / name).write_bytes(array.array("f", [3 * n for n in numbers]).tobytes())
     (folder / "swapped.u8").write_bytes((folder / "input.u8").read_bytes()[::-1])
     run("photonic compile worked.json -o compiled")
+    run("photonic compile worked.json --preamble 12 -o compiled12")
     run("sweep sweep.yaml -o results.jsonl")

@@ -11,6 +11,8 @@ static const struct cli_entry subs[] = {
     {"energy", "joules of an inference, part by part", photonic_energy},
     {"stop-and-go", "a host between layers, beside count-action", photonic_stop_and_go},
     {"compile", "a net as a program for the datapath, counted or written", photonic_compile},
+    {"check", "count-action modules that can deadlock, overrun or drive a port twice",
+     photonic_check},
     {"run", "a compiled program over images, equal to the hardware in every sum", photonic_run},
     {"nic", "an interface that answers requests to light: up, status, down", photonic_nic},
     {"status", "the interfaces that answer, with their counters", photonic_status},

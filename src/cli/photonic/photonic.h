@@ -11,6 +11,7 @@ int photonic_energy(int argc, char **argv);
 int photonic_multiply(int argc, char **argv);
 int photonic_stop_and_go(int argc, char **argv);
 int photonic_compile(int argc, char **argv);
+int photonic_check(int argc, char **argv);
 int photonic_run(int argc, char **argv);
 int photonic_ask(int argc, char **argv);
 int photonic_load(int argc, char **argv);
