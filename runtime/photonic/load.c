@@ -207,6 +207,12 @@ static void take(struct load_run *run, const uint8_t *payload, size_t size, uint
     struct weft_nic_load_result *result = run->result;
     struct weft_photonic_answer answer;
     const bool read = weft_photonic_answer_read(&answer, payload, size);
+    struct weft_photonic_head head;
+    if (weft_photonic_head_read(&head, payload, size) == WEFT_PHOTONIC_TAKEN &&
+        head.flags == (WEFT_PHOTONIC_ANSWER | WEFT_PHOTONIC_DESCRIBE)) {
+        result->late++; // of a description that was asked for twice
+        return;
+    }
     const uint64_t behind = (uint32_t)(run->first + (uint32_t)run->begun - answer.head.request);
     if (!read || answer.head.model != load->model.model ||
         answer.head.layers != load->model.layers ||

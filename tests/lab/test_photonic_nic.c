@@ -115,13 +115,13 @@ static void load_one(const struct weft_photonic_model *model, uint64_t count)
                                  .count = count,
                                  .window = 64,
                                  .seed = 7,
-                                 .retries = 20,
+                                 .retries = 60,
                                  .loss = 0.02,
                                  .reorder = 0.05,
                                  .repeat = 0.02};
     uint8_t *inputs = WEFT_NEW(&arena_kept, uint8_t, (size_t)INPUTS * model->input_bytes);
     fill(inputs, (size_t)INPUTS * model->input_bytes, 1);
-    open_client(&client, 20);
+    open_client(&client, 50);
     if (!weft_nic_describe(&load.model, &client, model->id, &error)) {
         fail_msg("%s", error.message);
     }
