@@ -10,7 +10,7 @@ change() { sed "$1" out/countaction.txt > changed.txt; try weft photonic check c
 change 's/sums = layer.sums/sums = layer.sums + 1/'
 change 's/sums = layer.sums/sums = layer.sums - 1/'
 change 's/cycles(written) until next_layer/cycles(written)/'
-change 's/short streams: bubble/short streams: bubble, pop/'
+change 's/data & streaming & short streams: bubble/data \& streaming: bubble, pop/'
 change 's/streams = 2/streams = 3/'
 change 's/cycles(busy & short sent)/cycles(full sent)/'
 change 's/highest = 7;/highest = ;/'
