@@ -6,7 +6,10 @@ weft photonic compile net/worked.json -o out > log
 try weft photonic check out
 try weft photonic check out/countaction.txt
 try weft photonic check out --fifo 14
-change() { sed "$1" out/countaction.txt > changed.txt; try weft photonic check changed.txt --program out; }
+change() {
+    sed "$1" out/countaction.txt > changed.txt
+    try weft photonic check changed.txt --program out
+}
 change 's/sums = layer.sums/sums = layer.sums + 1/'
 change 's/sums = layer.sums/sums = layer.sums - 1/'
 change 's/cycles(written) until next_layer/cycles(written)/'
