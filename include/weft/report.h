@@ -10,6 +10,7 @@
 #include "weft/base.h"
 #include "weft/circuit.h"
 #include "weft/interleave.h"
+#include "weft/photonics/execute.h"
 #include "weft/photonics/lab.h"
 #include "weft/plan.h"
 #include "weft/plan/rails.h"
@@ -393,6 +394,10 @@ const char *weft_report_svg_wavelengths(const struct weft_ring_picture *picture,
 // at most. A whole file.
 const char *weft_report_svg_waveform(const struct weft_photonic_dot *dot, const char *title,
                                      struct weft_arena *arena);
+// Signals of a program over its cycles, a row each, by when they come first. A whole file.
+const char *weft_report_svg_cycles(const struct weft_photonic_trace *trace,
+                                   const char *const *layers, const char *title,
+                                   struct weft_arena *arena);
 
 WEFT_API_END
 

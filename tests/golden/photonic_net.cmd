@@ -11,6 +11,31 @@ weft photonic run out --input net/input.u8 --json --count 1
 try weft photonic run out --input net/input.u8 --bench 2
 cat out/input.hex out/expected.txt
 try weft photonic run out --input net/input.u8 --noise-product 3 --noise-sum 2 --seed 5
+# Cycle by cycle the modules leave what the twin does, also where memories make them wait.
+try weft photonic run out --input net/input.u8 --cycle-by-cycle --labels net/labels.u8
+try weft photonic run out --input net/input.u8 --cycle-by-cycle --stall 7
+weft photonic run out --input net/input.u8 --timeline cycles.svg --json | python3 -c '
+import json, sys
+print(json.load(sys.stdin)["executor"])'
+python3 -c '
+import re
+text = open("cycles.svg").read()
+print(re.findall(r"<title>((?:pop|locked|finish|light) of .*?)</title>", text),
+      re.findall(r">(layer[0-9])<", text), re.findall(r">(never:.*?)<", text))'
+# Modules that were changed do not.
+cp -r out changed
+sed -i 's/short layer: pass/short layer: relu/; s/full layer: relu/full layer: pass/' \
+    changed/countaction.txt
+try weft photonic run changed --input net/input.u8 --cycle-by-cycle
+sed -i 's/words = layer.words;/words = layer.words + 1;/' changed/countaction.txt
+try weft photonic run changed --input net/input.u8 --timeline cycles.svg
+echo 'module' >changed/countaction.txt
+try weft photonic run changed --input net/input.u8 --cycle-by-cycle
+rm changed/countaction.txt
+try weft photonic run changed --input net/input.u8 --cycle-by-cycle
+try weft photonic run out --input net/input.u8 --timeline missing/cycles.svg
+try weft photonic run out --input net/input.u8 --timeline cycles.svg --noise-sum 1
+try weft photonic run out --input net/input.u8 --stall 1
 weft photonic compile net/conv.json --wavelengths 2 --json | python3 -c '
 import json, sys
 t = json.load(sys.stdin)

@@ -32,7 +32,8 @@ struct weft_photonic_trace {
     uint64_t cycles;
     uint32_t signal_count;
     const char *const *signals;
-    uint32_t span_count; // by their ends
+    const char *const *modules; // that drive them; NULL: the datapath does
+    uint32_t span_count;        // by their ends
     const struct weft_photonic_span *spans;
     uint32_t layer_count;
     const uint64_t *layers; // first cycle of each

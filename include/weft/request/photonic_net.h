@@ -5,6 +5,7 @@
 // Nets on the datapath of light: compiled to a folder, and run from one.
 
 #include "weft/format/photonics.h"
+#include "weft/photonics/execute.h"
 #include "weft/request.h"
 
 WEFT_API_BEGIN
@@ -46,6 +47,17 @@ struct weft_photonic_run_request {
     uint32_t count;                  // {count}: of images; 0 = all
     uint32_t bench;                  // {bench}: images that the Verilog bench is to run; 0 = none
     struct weft_photonic_core light; // {noise-product}, {noise-sum}; all 0 = exact
+    // Beside the twin the folder's count-action modules run, which are to leave what it does.
+    bool cycle_by_cycle; // {cycle-by-cycle}: all images
+    bool timeline;       // {timeline}: the first one, at least, with a trace of its signals
+    uint32_t stall;      // {stall}: seed of memories that make both wait by chance; 0: none
+};
+// Images that ran cycle by cycle.
+struct weft_photonic_run_executor {
+    uint32_t image_count;
+    uint64_t cycles;                  // of the longest
+    uint64_t stalls;                  // bubbles, of all
+    struct weft_photonic_trace trace; // of the first; without spans unless asked for
 };
 struct weft_photonic_run_result {
     struct weft_photonic_program program;
@@ -59,7 +71,9 @@ struct weft_photonic_run_result {
     uint32_t right_count;
     uint32_t file_count;
     const char *const *files; // that {bench} has written into the folder
+    struct weft_photonic_run_executor executor;
 };
+// Fails with INFEASIBLE where modules leave another class, sum or number of cycles than the twin.
 // Noise of an image follows from the environment's seed and its number, not from other images.
 bool weft_request_photonic_run(struct weft_photonic_run_result *result,
                                const struct weft_photonic_run_request *request,

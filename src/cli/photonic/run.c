@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft photonic run: a compiled program over images, by its twin in C.
+// weft photonic run: a compiled program over images, by its twin in C and by its modules.
 
 #include "photonic.h"
+#include "weft/report.h"
 #include "weft/request/photonic_net.h"
 
-enum { KEY_INPUT = 1, KEY_COUNT, KEY_LABELS, KEY_NOISE_PRODUCT, KEY_NOISE_SUM, KEY_BENCH };
+#include <string.h>
+
+enum {
+    KEY_INPUT = 1,
+    KEY_COUNT,
+    KEY_LABELS,
+    KEY_NOISE_PRODUCT,
+    KEY_NOISE_SUM,
+    KEY_BENCH,
+    KEY_EXECUTE,
+    KEY_STALL,
+    KEY_TIMELINE,
+};
 
 static const struct argp_option options[] = {
     {"input", KEY_INPUT, "FILE", 0, "of bytes, an activation each, image after image", 0},
@@ -17,6 +30,11 @@ static const struct argp_option options[] = {
      "of each sum, on the scale on which the layer's largest is from 128 to 255 (0)", 0},
     {"bench", KEY_BENCH, "N", 0,
      "write the first N images and what the Verilog bench must find into DIR", 0},
+    {"cycle-by-cycle", KEY_EXECUTE, NULL, 0,
+     "run DIR's count-action modules, too: they must leave what the twin does, and as soon", 0},
+    {"stall", KEY_STALL, "SEED", 0, "of memories that make them wait by chance", 0},
+    {"timeline", KEY_TIMELINE, "FILE.svg", 0,
+     "draw what the modules did in each cycle of the first image", 0},
     {0},
 };
 
@@ -29,7 +47,9 @@ static const char doc[] =
     "Examples:\n"
     "  $ weft photonic run digits --input digits.u8 --labels labels.u8\n"
     "  $ weft photonic run digits --input digits.u8 --noise-product 1.66 --json\n"
-    "  $ weft photonic run digits --input digits.u8 --bench 50\n";
+    "  $ weft photonic run digits --input digits.u8 --bench 50\n"
+    "  $ weft photonic run digits --input digits.u8 --cycle-by-cycle --stall 7 --count 20\n"
+    "  $ weft photonic run digits --input digits.u8 --timeline cycles.svg\n";
 
 enum { SHOWN = 10 };
 #define SIGMA_MAX 1000.0
@@ -37,6 +57,7 @@ enum { SHOWN = 10 };
 struct run_input {
     struct cli *cli;
     struct weft_photonic_run_request request;
+    const char *timeline_path;
 };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -64,6 +85,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             "noise-sum");
     case KEY_BENCH:
         return cli_count(cli, &request->bench, "bench", argument, 1, 1u << 20);
+    case KEY_EXECUTE:
+        request->cycle_by_cycle = true;
+        return 0;
+    case KEY_STALL:
+        return cli_count(cli, &request->stall, "stall", argument, 1, UINT32_MAX);
+    case KEY_TIMELINE:
+        request->timeline = true;
+        input->timeline_path = argument;
+        return 0;
     case ARGP_KEY_ARG:
         return cli_take(cli, &request->folder, argument, "program");
     case ARGP_KEY_END:
@@ -76,6 +106,31 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+static void print_executor(struct cli *cli, const struct weft_photonic_run_result *result)
+{
+    const struct weft_photonic_run_executor *executor = &result->executor;
+    if (executor->image_count == 0) {
+        return;
+    }
+    bool longer = executor->cycles > result->cycles;
+    cli_say(cli, "executor: %u image%s, %s%llu cycles%s", executor->image_count,
+            executor->image_count == 1 ? "" : "s", longer ? "at most " : "",
+            (unsigned long long)executor->cycles, longer ? "" : " each, as the twin");
+    cli_say(cli, "; %llu bubble%s; classes and sums are the twin's\n",
+            (unsigned long long)executor->stalls, executor->stalls == 1 ? "" : "s");
+}
+
+static bool draw(struct cli *cli, const struct run_input *input,
+                 const struct weft_photonic_run_result *result)
+{
+    const char *name = result->program.name;
+    const char *title = weft_arena_format(&cli->arena, "%s, cycle by cycle",
+                                          *name != '\0' ? name : input->request.folder);
+    const char *svg =
+        weft_report_svg_cycles(&result->executor.trace, result->program.names, title, &cli->arena);
+    return weft_file_save(input->timeline_path, svg, strlen(svg), &cli->error);
 }
 
 static void print(struct cli *cli, const struct weft_photonic_run_result *result)
@@ -93,6 +148,7 @@ static void print(struct cli *cli, const struct weft_photonic_run_result *result
     }
     cli_say(cli, "%u image%s, %llu cycles each\n", result->image_count,
             result->image_count == 1 ? "" : "s", (unsigned long long)result->cycles);
+    print_executor(cli, result);
     if (result->has_labels) {
         cli_say(cli, "%u of %u right: %.2f %%\n", result->right_count, result->image_count,
                 100.0 * result->right_count / result->image_count);
@@ -116,7 +172,9 @@ int photonic_run(int argc, char **argv)
     struct run_input input = {.cli = &cli};
     struct weft_photonic_run_result result;
     bool fine = cli_parse(&cli, &verb, argc, argv, &input) &&
-                weft_request_photonic_run(&result, &input.request, cli_environment(&cli, NULL));
+                (input.timeline_path == NULL || cli_can_write(&cli, input.timeline_path)) &&
+                weft_request_photonic_run(&result, &input.request, cli_environment(&cli, NULL)) &&
+                (input.timeline_path == NULL || draw(&cli, &input, &result));
     if (fine && cli.json) {
         cli_say(&cli, "%s", weft_request_photonic_run_json(&result, &cli.arena));
     } else if (fine) {

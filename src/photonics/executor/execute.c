@@ -254,12 +254,18 @@ static void publish_trace(struct execution *execution)
     struct weft_photonic_trace *trace = &execution->registers.trace;
     trace_cycle(execution, true);
     const char **signals = WEFT_NEW(execution->arena, const char *, system->net_count);
-    for (uint32_t n = 0; n < system->net_count; n++) {
-        signals[n] = system->nets[n].name;
+    const char **modules = WEFT_NEW(execution->arena, const char *, system->net_count);
+    for (uint32_t n = 0; n < system->net_count; n++) { // names may be scratch
+        uint32_t module = system->nets[n].module;
+        signals[n] = weft_arena_format(execution->arena, "%s", system->nets[n].name);
+        modules[n] = module == WEFT_NONE ? NULL
+                                         : weft_arena_format(execution->arena, "%s",
+                                                             system->text->modules[module].name);
     }
     trace->cycles = execution->registers.cycles;
     trace->signal_count = system->net_count;
     trace->signals = signals;
+    trace->modules = modules;
     trace->spans = execution->spans;
     trace->layer_count = execution->datapath.row_number + 1;
     trace->layers = execution->layers;

@@ -102,6 +102,13 @@ const char *weft_request_photonic_run_json(const struct weft_photonic_run_result
         weft_set_count(object, "right", result->right_count);
         weft_set_real(object, "accuracy", (double)result->right_count / result->image_count);
     }
+    if (result->executor.image_count > 0) {
+        json_t *executor = json_object();
+        weft_set_count(executor, "images", result->executor.image_count);
+        weft_set_count(executor, "cycles", result->executor.cycles);
+        weft_set_count(executor, "stalls", result->executor.stalls);
+        weft_set(object, "executor", executor);
+    }
     json_t *files = weft_set_list(object, "files");
     for (uint32_t i = 0; i < result->file_count; i++) {
         json_array_append_new(files, json_string(result->files[i]));

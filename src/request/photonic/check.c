@@ -2,6 +2,7 @@
 // Whether count-action modules can go wrong: the check of the room photonics over a file, with the
 // rows of a compiled program or without.
 
+#include "request/photonic/files.h"
 #include "weft/request/photonic_check.h"
 
 #include <string.h>
@@ -23,14 +24,8 @@ bool weft_request_photonic_check(struct weft_photonic_check_result *result,
         found.file = weft_arena_format(base->arena, "%s/countaction.txt", request->modules);
         program = program == NULL ? request->modules : program;
     }
-    const char *data = NULL;
-    size_t length = 0;
-    if (!weft_file_load(&data, &length, found.file, WEFT_FILE_TRACE_BYTES, base->arena,
-                        base->error)) {
+    if (!photonic_modules_load(&found.modules, found.file, base)) {
         return false;
-    }
-    if (!weft_photonic_countaction_parse(&found.modules, data, length, base->arena, base->error)) {
-        return weft_wrap(base->error, "%s", found.file);
     }
     struct weft_photonic_check_options options = {.fifo = request->fifo};
     if (!weft_photonic_path_samples(&options.path_samples, &weft_photonic_path_default,

@@ -4,7 +4,6 @@
 
 #include "request/photonic/files.h"
 
-#include "weft/photonics/countaction.h"
 #include "weft/photonics/verilog.h"
 
 #include <string.h>
@@ -29,4 +28,14 @@ bool photonic_program_files(const struct weft_file **files, uint32_t *count,
     *files = all;
     *count = first + verilog.count;
     return true;
+}
+
+bool photonic_modules_load(struct weft_photonic_countaction *modules, const char *path,
+                           const struct weft_environment *base)
+{
+    const char *data = NULL;
+    size_t length = 0;
+    return weft_file_load(&data, &length, path, WEFT_FILE_TRACE_BYTES, base->arena, base->error) &&
+           (weft_photonic_countaction_parse(modules, data, length, base->arena, base->error) ||
+            weft_wrap(base->error, "%s", path));
 }

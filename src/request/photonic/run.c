@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled program over images by its twin, exactly or with the noise of light; and what the
-// Verilog bench is to find for the first of them.
+// A compiled program over images by its twin, exactly or with the noise of light; beside it by its
+// count-action modules; and what the Verilog bench is to find for the first of them.
 
+#include "request/photonic/files.h"
 #include "weft/request/photonic_net.h"
 
 #include <string.h>
@@ -19,6 +20,7 @@ struct run {
     int32_t *sums;
     int32_t *log_probabilities;
     struct weft_text bench; // its own arena grows while images run
+    struct weft_photonic_countaction modules;
 };
 
 static bool load_images(struct run *run)
@@ -96,7 +98,66 @@ static void add_line(struct run *run, uint32_t image, const struct weft_photonic
     weft_text_add(text, "\n");
 }
 
-static void play(struct run *run, struct weft_photonic_twin *twin)
+// ---- cycle by cycle ----
+
+static bool executes(const struct run *run, uint32_t image)
+{
+    return run->request->cycle_by_cycle || (run->request->timeline && image == 0);
+}
+
+// Memories that make the streamer wait change how long it takes, and nothing else.
+static bool agree(const struct run *run, const struct weft_photonic_registers *registers,
+                  const struct weft_photonic_result *result)
+{
+    size_t size = run->found.sum_count * sizeof *result->sums;
+    return registers->done && !registers->error && registers->class_index == result->class_index &&
+           (registers->cycles == result->cycles ||
+            (run->request->stall > 0 && registers->cycles > result->cycles)) &&
+           memcmp(registers->sums, result->sums, size) == 0 &&
+           memcmp(registers->highest, result->highest, run->found.program.row_count) == 0 &&
+           (result->log_probabilities == NULL ||
+            memcmp(registers->log_probabilities, result->log_probabilities, size) == 0);
+}
+
+static bool execute(struct run *run, uint32_t image, const struct weft_photonic_result *result)
+{
+    const struct weft_photonic_run_request *request = run->request;
+    struct weft_photonic_run_executor *executor = &run->found.executor;
+    const struct weft_photonic_execute_options options = {
+        .modules = &run->modules,
+        .path = weft_photonic_path_default,
+        .stall_seed = request->stall > 0 ? (uint64_t)request->stall + image : 0,
+        .trace = request->timeline && image == 0,
+    };
+    const uint8_t *input = run->images + (size_t)image * run->found.program.rows[0].inputs;
+    struct weft_arena kept = *run->base->arena;
+    struct weft_photonic_registers registers;
+    if (!weft_photonic_execute(&registers, &run->found.program, input, &options, run->base->arena,
+                               run->base->scratch, run->base->error)) {
+        return weft_wrap(run->base->error, "image %u", image);
+    }
+    if (!agree(run, &registers, result)) {
+        return weft_fail(run->base->error, WEFT_INFEASIBLE,
+                         "image %u: modules of %s/countaction.txt %s class %u after %llu cycles, "
+                         "the twin %u after %llu, or other sums; compile again, or ask weft "
+                         "photonic check",
+                         image, request->folder, registers.done ? "find" : "see no preamble,",
+                         registers.class_index, (unsigned long long)registers.cycles,
+                         result->class_index, (unsigned long long)result->cycles);
+    }
+    executor->image_count++;
+    executor->stalls += registers.stalls;
+    executor->cycles = registers.cycles > executor->cycles ? registers.cycles : executor->cycles;
+    if (image == 0) {
+        executor->trace = registers.trace;
+    }
+    if (!options.trace) {
+        *run->base->arena = kept;
+    }
+    return true;
+}
+
+static bool play(struct run *run, struct weft_photonic_twin *twin)
 {
     const struct weft_photonic_core *light = &run->request->light;
     bool noisy = light->product_sigma > 0 || light->sum_sigma > 0;
@@ -115,10 +176,14 @@ static void play(struct run *run, struct weft_photonic_twin *twin)
         }
         run->found.right_count += run->labels != NULL && run->labels[i] == result.class_index;
         run->found.cycles = result.cycles;
+        if (executes(run, i) && !execute(run, i, &result)) {
+            return false;
+        }
         if (i < run->request->bench) {
             add_line(run, i, &result);
         }
     }
+    return true;
 }
 
 static const char *const bench_files[] = {"input.hex", "expected.txt"};
@@ -145,22 +210,44 @@ static bool save_bench(struct run *run)
     return weft_files_save(folder, files, 2, arena, run->base->error);
 }
 
+static bool fits(const struct weft_photonic_run_request *request, struct weft_error *error)
+{
+    bool noisy = request->light.product_sigma > 0 || request->light.sum_sigma > 0;
+    bool executed = request->cycle_by_cycle || request->timeline;
+    if (noisy && (request->bench > 0 || executed)) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{%s} compares bit by bit; leave out {noise-product} and {noise-sum}",
+                         request->bench > 0        ? "bench"
+                         : request->cycle_by_cycle ? "cycle-by-cycle"
+                                                   : "timeline");
+    }
+    if (request->stall > 0 && !executed) {
+        return weft_fail(error, WEFT_USAGE,
+                         "{stall} is of memories cycle by cycle; add {cycle-by-cycle}");
+    }
+    return request->bench <= BENCH_MAX ||
+           weft_fail(error, WEFT_USAGE, "{bench=%u} is the most", BENCH_MAX);
+}
+
+static bool load_modules(struct run *run)
+{
+    return !executes(run, 0) ||
+           photonic_modules_load(
+               &run->modules,
+               weft_arena_format(run->base->arena, "%s/countaction.txt", run->request->folder),
+               run->base);
+}
+
 bool weft_request_photonic_run(struct weft_photonic_run_result *result,
                                const struct weft_photonic_run_request *request,
                                struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
     struct run run = {.request = request, .base = base};
-    if (request->bench > 0 && (request->light.product_sigma > 0 || request->light.sum_sigma > 0)) {
-        return weft_fail(base->error, WEFT_USAGE,
-                         "{bench} compares bit by bit; leave out {noise-product} and {noise-sum}");
-    }
-    if (request->bench > BENCH_MAX) {
-        return weft_fail(base->error, WEFT_USAGE, "{bench=%u} is the most", BENCH_MAX);
-    }
-    if (!weft_photonic_program_load(&run.found.program, request->folder, base->arena, base->scratch,
+    if (!fits(request, base->error) ||
+        !weft_photonic_program_load(&run.found.program, request->folder, base->arena, base->scratch,
                                     base->error) ||
-        !load_images(&run) || !load_labels(&run) ||
+        !load_images(&run) || !load_labels(&run) || !load_modules(&run) ||
         !weft_photonic_path_samples(&run.path_samples, &weft_photonic_path_default, base->error)) {
         return false;
     }
@@ -176,8 +263,7 @@ bool weft_request_photonic_run(struct weft_photonic_run_result *result,
     struct weft_photonic_twin *twin =
         weft_photonic_twin_build(program, run.path_samples, base->arena);
     weft_text_init(&run.bench, base->arena);
-    play(&run, twin);
-    if (request->bench > 0 && !save_bench(&run)) {
+    if (!play(&run, twin) || (request->bench > 0 && !save_bench(&run))) {
         return false;
     }
     run.found.classes = run.classes;
