@@ -663,7 +663,8 @@ def make_inputs(weft, examples, folder):
         "common: {servers: 8, rate: 100Gbps}\ngrid:\n"
         "  - flows: [alltoall:1MB, permutation:1MB:1]\n")
     for path in (examples / "photonic").iterdir():
-        shutil.copy(path, folder)
+        if path.is_file():
+            shutil.copy(path, folder)
     (folder / "other").mkdir()
     for name in ("w_1.f32", "w_2.f32"):
         numbers = array.array("f", (folder / name).read_bytes())
