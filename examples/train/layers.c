@@ -6,7 +6,7 @@
 #include "layers.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LAYERS_MAX = 16, SIDE_MAX = 64, OUTPUTS_MAX = 4096 };
@@ -18,27 +18,50 @@ static uint32_t size_of(struct train_shape shape)
 
 // ---- building ----
 
+// The whole number of at most `digits` digits that follows `before`, and then what stands behind it;
+// NULL where there is none.
+static const char *read_number(uint32_t *number, const char *text, const char *before,
+                               size_t digits)
+{
+    size_t length = strlen(before);
+    if (text == NULL || strncmp(text, before, length) != 0) {
+        return NULL;
+    }
+    text += length;
+    length = strspn(text, "0123456789");
+    if (length == 0 || length > digits) {
+        return NULL;
+    }
+    *number = (uint32_t)strtoul(text, NULL, 10);
+    return text + length;
+}
+
+static bool ends(const char *text)
+{
+    return text != NULL && *text == '\0';
+}
+
 static bool read_layer(struct train_layer *layer, const char *word, struct train_shape in,
                        struct weft_error *error)
 {
     uint32_t first = 0, second = 0;
     layer->in = in;
-    if (sscanf(word, "conv:%4ux%2u", &first, &second) == 2 && first > 0 && second > 0 &&
-        second <= in.height && second <= in.width) {
+    if (ends(read_number(&second, read_number(&first, word, "conv:", 4), "x", 2)) && first > 0 &&
+        second > 0 && second <= in.height && second <= in.width) {
         layer->kind = TRAIN_CONV;
         layer->side = second;
         layer->out = (struct train_shape){first, in.height - second + 1, in.width - second + 1};
         layer->weight_count = first * in.channels * second * second;
         return true;
     }
-    if (sscanf(word, "pool:%2u", &first) == 1 && first > 0 && first <= in.height &&
+    if (ends(read_number(&first, word, "pool:", 2)) && first > 0 && first <= in.height &&
         first <= in.width) {
         layer->kind = TRAIN_POOL;
         layer->side = first;
         layer->out = (struct train_shape){in.channels, in.height / first, in.width / first};
         return true;
     }
-    if (sscanf(word, "dense:%4u", &first) == 1 && first > 0 && first <= OUTPUTS_MAX) {
+    if (ends(read_number(&first, word, "dense:", 4)) && first > 0 && first <= OUTPUTS_MAX) {
         layer->kind = TRAIN_DENSE;
         layer->out = (struct train_shape){first, 1, 1};
         layer->weight_count = first * size_of(in);

@@ -69,6 +69,10 @@ def main():
             fail(f"light names {right} of 40 digits that the net was trained on")
         for words, part in (([NET, digits, labels, "x", "--test", "50"], "more than 50"),
                             (["conv:4x50", digits, labels, "x", "--test", "9"], "is no layer"),
+                            (["conv:4x5x,dense:10", digits, labels, "x", "--test", "9"],
+                             "'conv:4x5x' is no layer"),
+                            (["dense:00010", digits, labels, "x", "--test", "9"],
+                             "is no layer"),
                             (["dense:9", digits, labels, "x", "--test", "9"], "need dense:10"),
                             ([NET, digits, digits, "x"], "are not"),
                             ([NET, digits, labels, "/proc/x", "--test", "9"], "/proc/x")):
