@@ -18,7 +18,7 @@ static uint32_t size_of(struct train_shape shape)
 
 // ---- building ----
 
-// The whole number of at most `digits` digits that follows `before`, and then what stands behind it;
+// The whole number of at most `digits` digits that follows `before`, and what stands behind it;
 // NULL where there is none.
 static const char *read_number(uint32_t *number, const char *text, const char *before,
                                size_t digits)

@@ -45,7 +45,7 @@ bool weft_serving_nets(const struct weft_serving_net **nets, struct weft_arena *
 struct weft_serving_processor {
     const char *name;
     uint32_t cores;
-    double clock_GHz;                      // multiply-accumulates of a core in a nanosecond
+    double clock_ghz;                      // multiply-accumulates of a core in a nanosecond
     double datapath_ns[WEFT_SERVING_NETS]; // of each net, before its first layer
     double watts;                          // while it computes
     uint32_t energy_cores;                 // that the published energies count; 0 = cores

@@ -111,7 +111,7 @@ struct teller {
     int pipe;
     struct weft_nic_state *state;
     struct report report;
-    const struct weft_error *error; // has the note
+    struct weft_error error; // of the server, or its note
 };
 
 static void tell(struct teller *teller)
@@ -125,7 +125,7 @@ static void tell(struct teller *teller)
 static void tell_ready(void *context)
 {
     struct teller *teller = context;
-    snprintf(teller->report.note, sizeof teller->report.note, "%.255s", teller->error->message);
+    snprintf(teller->report.note, sizeof teller->report.note, "%.255s", teller->error.message);
     teller->report.is_up = true;
     teller->state->is_up = 1;
     tell(teller);
@@ -137,21 +137,20 @@ static int run_server(struct teller *teller, const struct weft_nic_setup *setup,
                       struct weft_arena *arena)
 {
     char netns[WEFT_NIC_NETNS_MAX];
-    struct weft_error error = {.code = WEFT_OK};
+    struct weft_error *error = &teller->error;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    teller->error = &error;
     if (getppid() != keeper) {
         return 1;
     }
     const bool fine =
-        weft_netns_enter(weft_nic_port_netns(netns, setup->name), &error) &&
-        weft_nic_serve(teller->state, setup, models, tell_ready, teller, arena, &error);
+        weft_netns_enter(weft_nic_port_netns(netns, setup->name), error) &&
+        weft_nic_serve(teller->state, setup, models, tell_ready, teller, arena, error);
     if (!fine) {
-        teller->report = (struct report){.error = error};
+        teller->report = (struct report){.error = *error};
         tell(teller);
     }
     if (getppid() != keeper) { // the keeper was killed: there is nobody else
-        remove_all(setup->name, &error);
+        remove_all(setup->name, error);
         weft_nic_state_remove(setup->name);
     }
     return fine ? 0 : 1;
@@ -192,7 +191,7 @@ static void run_keeper(struct teller *teller, const struct weft_nic_setup *setup
     sigaddset(&ends, SIGHUP);
     sigset_t blocked = ends;
     sigaddset(&blocked, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
     if (!weft_nic_state_create(&teller->state, &lock, &left, setup->name, &error)) {
         teller->report.error = error;
         tell(teller);

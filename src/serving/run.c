@@ -128,7 +128,7 @@ static void begin_request(struct serving *serving, uint64_t now, uint32_t reques
     active->waits = pool->count > 0 ? pool->free[--pool->count]
                                     : WEFT_NEW_RAW(serving->arena, uint32_t, net->layer_count);
     active->left = net->layer_count;
-    double ticks = ceil(serving->processor->datapath_ns[n] * serving->processor->clock_GHz);
+    double ticks = ceil(serving->processor->datapath_ns[n] * serving->processor->clock_ghz);
     serving->events.group++;
     uint32_t place = 0;
     for (uint32_t l = 0; l < net->layer_count; l++) {
@@ -193,7 +193,7 @@ static void init(struct serving *serving, struct weft_arena *arena, struct weft_
     serving_cores_init(&serving->cores, serving->processor->cores, scratch);
     for (uint32_t r = 0; r < count; r++) {
         double ticks =
-            (double)serving->trace->arrivals[r].arrival_ns * serving->processor->clock_GHz;
+            (double)serving->trace->arrivals[r].arrival_ns * serving->processor->clock_ghz;
         serving->start_ticks[r] = (uint64_t)ceil(ticks);
         serving->end_ticks[r] = WEFT_NEVER;
         push(serving,
@@ -254,7 +254,7 @@ double weft_serving_isolated_ns(const struct weft_serving_processor *processor,
     struct weft_arena result = weft_arena_split(&scratch);
     struct weft_serving_run run;
     weft_serving_run(&run, processor, nets, &trace, &options, &result, scratch);
-    return (double)(run.end_ticks[0] - run.start_ticks[0]) / processor->clock_GHz;
+    return (double)(run.end_ticks[0] - run.start_ticks[0]) / processor->clock_ghz;
 }
 
 void weft_serving_draw(struct weft_serving_trace *trace, const struct weft_serving_net *nets,

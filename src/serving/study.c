@@ -56,15 +56,15 @@ static void play(void *context, uint32_t index, struct weft_arena scratch)
         bool counted = run.end_ticks[r] != WEFT_NEVER && counts(study, r);
         study->latencies[index][r] = (double)NAN;
         if (counted) {
-            double ns = (double)(run.end_ticks[r] - run.start_ticks[r]) / processor->clock_GHz;
+            double ns = (double)(run.end_ticks[r] - run.start_ticks[r]) / processor->clock_ghz;
             study->latencies[index][r] = ns;
             slot->net_sum_ns[trace->arrivals[r].net] += ns;
             slot->net_count[trace->arrivals[r].net]++;
         }
     }
     slot->latency_ns = study->latencies[index];
-    slot->span_ns = (double)run.last_tick / processor->clock_GHz;
-    slot->work_ns = (double)run.work_ticks / processor->clock_GHz / processor->cores;
+    slot->span_ns = (double)run.last_tick / processor->clock_ghz;
+    slot->work_ns = (double)run.work_ticks / processor->clock_ghz / processor->cores;
 }
 
 // ---- samples and intervals ----
@@ -200,7 +200,7 @@ static void set_distribution(struct weft_serving_row *row, const struct study *s
 static double work_ns(const struct weft_serving_processor *processor,
                       const struct weft_serving_net *net, uint64_t granularity)
 {
-    return (double)weft_serving_work_ticks(net, granularity) / processor->clock_GHz /
+    return (double)weft_serving_work_ticks(net, granularity) / processor->clock_ghz /
            processor->cores;
 }
 
@@ -268,8 +268,8 @@ static void set_energy(struct weft_serving_row *row, const struct study *study,
     row->busy_joules = processor->watts * row->work_ns * 1e-9;
     row->idle_joules = processor->watts * study->options->idle_share * (span - work) * 1e-9;
     row->idle_joules /= requests;
-    row->macs_picojoules = processor->watts / processor->cores / processor->clock_GHz * 1e3;
-    row->published_picojoules = processor->watts / cores / processor->clock_GHz * 1e3;
+    row->macs_picojoules = processor->watts / processor->cores / processor->clock_ghz * 1e3;
+    row->published_picojoules = processor->watts / cores / processor->clock_ghz * 1e3;
 }
 
 void weft_serving_study(struct weft_serving_study *result,

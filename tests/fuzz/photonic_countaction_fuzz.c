@@ -2,7 +2,7 @@
 // Texts of count-action modules: any bytes are modules, which read back as they were written, get a
 // verdict, and become Verilog, or one line of complaint.
 //
-// Seen to fail when add_child left out the parentheses of an OR inside an AND.
+// Seen to fail when add_child left out the parentheses of an OR (on both sides of an AND).
 
 #include "fuzz.h"
 #include "weft/photonics/countaction.h"

@@ -67,7 +67,7 @@ static void draw_scene(struct scene *scene, uint64_t seed, struct weft_arena *ar
     scene->processor = (struct weft_serving_processor){
         .name = "random",
         .cores = 1 + weft_rng_below(&rng, CORES_MAX),
-        .clock_GHz = 0.5 + weft_rng_unit(&rng),
+        .clock_ghz = 0.5 + weft_rng_unit(&rng),
     };
     for (uint32_t n = 0; n < WEFT_SERVING_NETS; n++) {
         scene->processor.datapath_ns[n] = weft_rng_below(&rng, 2) * 50 * weft_rng_unit(&rng);
@@ -126,7 +126,7 @@ static void slow_arrive(struct slow *slow, uint64_t now, uint32_t request)
     const struct weft_serving_processor *processor = &slow->scene->processor;
     const struct weft_serving_net *net = net_of(slow, request);
     uint32_t n = slow->scene->trace.arrivals[request].net;
-    uint64_t later = (uint64_t)ceil(processor->datapath_ns[n] * processor->clock_GHz);
+    uint64_t later = (uint64_t)ceil(processor->datapath_ns[n] * processor->clock_ghz);
     slow->left[request] = net->layer_count;
     for (uint32_t l = 0; l < net->layer_count; l++) {
         slow->waits[request][l] = net->layers[l].wait_count;
@@ -187,7 +187,7 @@ static void slow_run(struct slow *slow, const struct scene *scene, struct weft_a
     slow->scene = scene;
     slow->steps = WEFT_NEW(arena, struct step, count * (1 + 2 * LAYERS_MAX));
     for (uint32_t r = 0; r < count; r++) {
-        double ticks = (double)scene->trace.arrivals[r].arrival_ns * scene->processor.clock_GHz;
+        double ticks = (double)scene->trace.arrivals[r].arrival_ns * scene->processor.clock_ghz;
         slow->ends[r] = WEFT_NEVER;
         slow->steps[slow->step_count++] =
             (struct step){.tick = (uint64_t)ceil(ticks), .request = r, .arrives = true};
@@ -291,7 +291,7 @@ static void rare_requests_are_as_fast_as_alone(void **state)
         struct weft_serving_run run;
         weft_serving_run(&run, processor, nets, &trace, &options, &arena_kept, scratch_kept);
         for (uint32_t r = 0; r < 4; r++) {
-            double ns = (double)(run.end_ticks[r] - run.start_ticks[r]) / processor->clock_GHz;
+            double ns = (double)(run.end_ticks[r] - run.start_ticks[r]) / processor->clock_ghz;
             double alone = weft_serving_isolated_ns(processor, nets, r, WEFT_SERVING_GRANULARITY,
                                                     scratch_kept);
             assert_true(fabs(ns - alone) < 1e-6 * alone);

@@ -26,7 +26,7 @@ static void set_kind(struct weft_serving_appliance *kind, const struct weft_infe
         kind->watts = stated->watts_given ? stated->watts : processor->watts;
         for (uint32_t n = 0; n < WEFT_SERVING_NETS; n++) {
             double ticks = (double)weft_serving_work_ticks(&nets[n], WEFT_SERVING_GRANULARITY);
-            kind->rate[n] = processor->cores * processor->clock_GHz * 1e9 / ticks;
+            kind->rate[n] = processor->cores * processor->clock_ghz * 1e9 / ticks;
             kind->isolated_ns[n] =
                 weft_serving_isolated_ns(processor, nets, n, WEFT_SERVING_GRANULARITY, scratch);
         }

@@ -59,7 +59,7 @@ static void change_lightning(struct weft_serving_processor *processor,
 {
     processor->cores = request->cores > 0 ? request->cores : processor->cores;
     processor->energy_cores = request->cores > 0 ? 0 : processor->energy_cores;
-    processor->clock_GHz = request->clock.given ? request->clock.value : processor->clock_GHz;
+    processor->clock_ghz = request->clock.given ? request->clock.value : processor->clock_ghz;
     for (uint32_t n = 0; request->datapath.given && n < WEFT_SERVING_NETS; n++) {
         double layers = processor->datapath_ns[n] / DATAPATH_NS;
         processor->datapath_ns[n] = layers * (double)request->datapath.ps * 1e-3;

@@ -53,7 +53,7 @@ static json_t *row_of(const struct weft_serving_row *row, const struct weft_serv
     json_t *object = json_object();
     weft_set_text(object, "name", processor->name);
     weft_set_count(object, "cores", processor->cores);
-    weft_set_real(object, "clock_GHz", processor->clock_GHz);
+    weft_set_real(object, "clock_GHz", processor->clock_ghz);
     weft_set_real(object, "rho", row->rho);
     weft_set_real(object, "rho_trace", row->rho_trace);
     weft_set_truth(object, "stationary", row->rho < 1);
