@@ -580,6 +580,7 @@ CASES += [
           "timeline": ["cycles.svg"]}, skip=("stall",)),
     Case("photonic-run-stalled", "photonic run",
          "compiled --input input.u8 --cycle-by-cycle --json", {"stall": ["7"]}, only=("stall",)),
+          "noise-product": ["20"], "dark-code": ["16"], "noise-sum": ["20"], "bench": ["1"]}),
     Case("init", "init", "--json"),
     Case("init-file", "init", "-o new.yaml", quiet={"force": "the file is new"}),
     Case("reproduce-list", "reproduce", "--list --json", quiet={"list": STATED}),

@@ -36,6 +36,9 @@ try weft photonic run changed --input net/input.u8 --cycle-by-cycle
 try weft photonic run out --input net/input.u8 --timeline missing/cycles.svg
 try weft photonic run out --input net/input.u8 --timeline cycles.svg --noise-sum 1
 try weft photonic run out --input net/input.u8 --stall 1
+try weft photonic run out --input net/input.u8 --noise-product 3 --dark-code 0 --seed 5
+# Products of 254 end at 239.
+try weft photonic run out --input net/input.u8 --dark-code 16
 weft photonic compile net/conv.json --wavelengths 2 --json | python3 -c '
 import json, sys
 t = json.load(sys.stdin)
@@ -63,6 +66,8 @@ try weft photonic run out
 try weft photonic run out --input net/w_1.f32 --count 100
 try weft photonic run out --input net/labels.u8
 try weft photonic run out --input net/input.u8 --bench 2 --noise-sum 1
+try weft photonic run out --input net/input.u8 --bench 2 --dark-code 16
+try weft photonic run out --input net/input.u8 --dark-code 129
 try weft photonic run net --input net/input.u8
 # Malformed lists and weights.
 edit() { python3 -c "

@@ -141,7 +141,8 @@ static void published_noise_gives_published_accuracy(void **state)
     enum { COUNT = 40000 };
     double off = 0, squares = 0;
     for (uint32_t i = 0; i < COUNT; i++) {
-        uint8_t a = (uint8_t)(64 + weft_rng_below(&rng, 192)), out;
+        int16_t out;
+        uint8_t a = (uint8_t)(64 + weft_rng_below(&rng, 192));
         uint8_t w = (uint8_t)(64 + weft_rng_below(&rng, 192));
         weft_photonic_core_multiply(&out, &a, &w, 1,
                                     &(struct weft_photonic_core){.product_sigma = 1.6569279}, &rng);

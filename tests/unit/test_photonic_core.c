@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-static uint8_t product(uint8_t a, uint8_t w, const struct weft_photonic_core *core)
+static int16_t product(uint8_t a, uint8_t w, const struct weft_photonic_core *core)
 {
-    uint8_t out;
+    int16_t out;
     weft_photonic_core_multiply(&out, &a, &w, 1, core, NULL);
     return out;
 }
@@ -59,17 +59,18 @@ static void light_leaks_to_both_neighbors(void **state)
 {
     (void)state;
     const struct weft_photonic_core core = {.crosstalk_ratio = 0.1};
-    uint8_t a[48] = {0}, w[48], out[48];
+    uint8_t a[48] = {0}, w[48];
+    int16_t out[48];
     memset(w, 255, sizeof w);
     a[16 + 5] = 255;
     a[15] = 128;
     weft_photonic_core_multiply(out, a, w, 48, &core, NULL);
     for (uint32_t i = 0; i < 48; i++) {
-        uint32_t expected = i == 21             ? 254
-                            : i == 5 || i == 37 ? 25
-                            : i == 15           ? 127
-                            : i == 31           ? 12
-                                                : 0;
+        int32_t expected = i == 21             ? 254
+                           : i == 5 || i == 37 ? 25
+                           : i == 15           ? 127
+                           : i == 31           ? 12
+                                               : 0;
         assert_int_equal(out[i], expected);
     }
 }
@@ -92,7 +93,7 @@ static void noise_of_products_has_its_sigma(void **state)
     double sum = 0, squares = 0;
     for (uint32_t i = 0; i < COUNT; i += 2) {
         const uint8_t a[2] = {128, 128}, w[2] = {200, 200};
-        uint8_t out[2];
+        int16_t out[2];
         weft_photonic_core_multiply(out, a, w, 2, &core, &rng);
         for (uint32_t k = 0; k < 2; k++) {
             double error = out[k] - 100 + 0.5;
@@ -103,6 +104,55 @@ static void noise_of_products_has_its_sigma(void **state)
     double mean = sum / COUNT;
     check_noise(mean, sqrt(squares / COUNT - mean * mean), sqrt(1.6569279 * 1.6569279 + 1.0 / 12),
                 COUNT);
+}
+
+// Dark lanes under noise of 3 steps: their mean.
+static double mean_of_dark(uint32_t dark_code)
+{
+    enum { COUNT = 100000 };
+    const struct weft_photonic_core core = {.product_sigma = 3, .dark_code = dark_code};
+    const uint8_t dark[2] = {0, 0}, w[2] = {200, 0};
+    struct weft_rng rng;
+    weft_rng_init(&rng, 9);
+    double sum = 0;
+    for (uint32_t i = 0; i < COUNT; i += 2) {
+        int16_t out[2];
+        weft_photonic_core_multiply(out, dark, w, 2, &core, &rng);
+        assert_true(out[0] >= -(int32_t)dark_code && out[1] >= -(int32_t)dark_code);
+        sum += out[0] + out[1];
+    }
+    return sum / COUNT;
+}
+
+// Mutations seen to fail: in detect(), `light <= 0` compared with the code of dark, and dark at the
+// edge of its step (without the + 0.5), which gives a mean of -1/2.
+static void an_offset_leaves_noise_of_dark_without_a_mean(void **state)
+{
+    (void)state;
+    // Five deviations of the mean.
+    assert_true(fabs(mean_of_dark(16)) < 5 * 3 / sqrt(100000));
+    // Cut at dark: the mean of floor(3 z) where it is positive, the sum over k >= 1 of P(3 z >= k).
+    double expected = 0;
+    for (uint32_t k = 1; k < 30; k++) {
+        expected += 0.5 * erfc(k / 3.0 / sqrt(2));
+    }
+    assert_true(expected > 0.9 && fabs(mean_of_dark(0) - expected) < 5 * 3 / sqrt(100000));
+}
+
+static void an_offset_rounds_and_moves_the_top_of_the_scale(void **state)
+{
+    (void)state;
+    for (uint32_t dark = 1; dark < 256; dark += 15) {
+        const struct weft_photonic_core core = {.dark_code = dark};
+        for (uint32_t a = 0; a < 256; a++) {
+            int32_t nearest = (int32_t)(a * 255 + 128) >> 8, top = 255 - (int32_t)dark;
+            assert_int_equal(product((uint8_t)a, 255, &core), nearest < top ? nearest : top);
+        }
+    }
+    // Bits are kept of the code and of dark, so that dark stays 0: 20 + 30 is 48, less 16.
+    const struct weft_photonic_core coarse = {.dark_code = 20, .detector_bits = 4};
+    assert_int_equal(product(0, 255, &coarse), 0);
+    assert_int_equal(product(128, 60, &coarse), 32);
 }
 
 static void noise_of_sums_is_on_the_scale_of_the_layer(void **state)
@@ -139,6 +189,8 @@ int main(void)
         cmocka_unit_test(gain_undoes_loss_but_not_its_steps),
         cmocka_unit_test(light_leaks_to_both_neighbors),
         cmocka_unit_test(noise_of_products_has_its_sigma),
+        cmocka_unit_test(an_offset_leaves_noise_of_dark_without_a_mean),
+        cmocka_unit_test(an_offset_rounds_and_moves_the_top_of_the_scale),
         cmocka_unit_test(noise_of_sums_is_on_the_scale_of_the_layer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

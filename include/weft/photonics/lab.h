@@ -24,7 +24,7 @@ struct weft_photonic_streams {
     const uint8_t *activation; // [wavelengths * samples], wavelength after wavelength
     const uint8_t *weight;
 };
-// The detectors' samples of the same time. O(samples).
+// The detectors' samples of the same time; dark is code 0 of them. O(samples).
 void weft_photonic_play(uint8_t *detector, const struct weft_photonic_streams *streams,
                         const struct weft_photonic_path *path,
                         const struct weft_photonic_core *core, struct weft_rng *rng);

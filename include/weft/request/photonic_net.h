@@ -40,6 +40,11 @@ const char *weft_request_photonic_compile_json(const struct weft_photonic_compil
 
 // ---- run ----
 
+// More than five sigma of 3 steps, the most noise in docs/lightning.md: of 20 million dark products
+// noise of one is cut. A larger code takes as much off the top of the scale.
+#define WEFT_PHOTONIC_DARK_CODE 16u
+#define WEFT_PHOTONIC_DARK_CODE_MAX 128u
+
 struct weft_photonic_run_request {
     const char *folder;              // of a compiled program
     const char *input;               // {input}: bytes, image after image
@@ -51,6 +56,8 @@ struct weft_photonic_run_request {
     bool cycle_by_cycle; // {cycle-by-cycle}: all images
     bool timeline;       // {timeline}: the first one, at least, with a trace of its signals
     uint32_t stall;      // {stall}: seed of memories that make both wait by chance; 0: none
+    // {dark-code}: of light; not given: WEFT_PHOTONIC_DARK_CODE where products have noise, else 0.
+    struct weft_given_count dark_code;
 };
 // Images that ran cycle by cycle.
 struct weft_photonic_run_executor {

@@ -12,6 +12,7 @@ enum {
     KEY_COUNT,
     KEY_LABELS,
     KEY_NOISE_PRODUCT,
+    KEY_DARK_CODE,
     KEY_NOISE_SUM,
     KEY_BENCH,
     KEY_EXECUTE,
@@ -26,6 +27,10 @@ static const struct argp_option options[] = {
      0},
     {"noise-product", KEY_NOISE_PRODUCT, "SIGMA", 0,
      "Gaussian noise of each product, in steps of 256 (0)", 0},
+    {"dark-code", KEY_DARK_CODE, "N", 0,
+     "what a detector's converter of 8 bits reads of dark, 0 to 128; digital logic takes it off "
+     "(16 with --noise-product, else 0)",
+     0},
     {"noise-sum", KEY_NOISE_SUM, "SIGMA", 0,
      "of each sum, on the scale on which the layer's largest is from 128 to 255 (0)", 0},
     {"bench", KEY_BENCH, "N", 0,
@@ -44,9 +49,17 @@ static const char doc[] =
     "DIR is what weft photonic compile -o wrote. With --noise-product or --noise-sum light "
     "multiplies with noise; --seed chooses it.\n"
     "\n"
+    "A product cannot be less than what --dark-code leaves below dark. 16 is five sigma of noise "
+    "of "
+    "3 steps; more noise needs more, and products end at 255 - N. With 0, noise below dark is "
+    "lost: "
+    "every dark product gains up to 0.4 sigma with its weight's sign, which no sum averages "
+    "out.\n"
+    "\n"
     "Examples:\n"
     "  $ weft photonic run digits --input digits.u8 --labels labels.u8\n"
     "  $ weft photonic run digits --input digits.u8 --noise-product 1.66 --json\n"
+    "  $ weft photonic run digits --input digits.u8 --noise-product 3 --dark-code 0\n"
     "  $ weft photonic run digits --input digits.u8 --bench 50\n"
     "  $ weft photonic run digits --input digits.u8 --cycle-by-cycle --stall 7 --count 20\n"
     "  $ weft photonic run digits --input digits.u8 --timeline cycles.svg\n";
@@ -79,6 +92,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             cli,
             weft_parse_number(&request->light.product_sigma, argument, 0, SIGMA_MAX, &cli->error),
             "noise-product");
+    case KEY_DARK_CODE:
+        request->dark_code.given = true;
+        return cli_count(cli, &request->dark_code.value, "dark-code", argument, 0,
+                         WEFT_PHOTONIC_DARK_CODE_MAX);
     case KEY_NOISE_SUM:
         return cli_value(
             cli, weft_parse_number(&request->light.sum_sigma, argument, 0, SIGMA_MAX, &cli->error),

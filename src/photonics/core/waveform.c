@@ -27,10 +27,12 @@ void weft_photonic_play(uint8_t *detector, const struct weft_photonic_streams *s
     enum { LANES_MAX = WEFT_PHOTONIC_LAB_WAVELENGTHS * CYCLE };
     uint32_t samples = streams->samples, lanes = streams->wavelengths * CYCLE;
     WEFT_ASSERT(streams->wavelengths > 0 && lanes <= LANES_MAX && samples % CYCLE == 0);
+    WEFT_ASSERT(core->dark_code == 0); // samples have no sign
     uint64_t latency = path->latency == 0 ? LATENCY_DEFAULT : path->latency;
     uint64_t lag_a = latency + path->skew_activation + path->delay_activation;
     uint64_t lag_w = latency + path->skew_weight + path->delay_weight;
-    uint8_t a[LANES_MAX], w[LANES_MAX], out[LANES_MAX];
+    uint8_t a[LANES_MAX], w[LANES_MAX];
+    int16_t out[LANES_MAX];
     for (uint32_t begin = 0; begin < samples; begin += CYCLE) {
         for (uint32_t lane = 0; lane < lanes; lane++) {
             size_t first = (size_t)(lane / CYCLE) * samples;
@@ -40,7 +42,9 @@ void weft_photonic_play(uint8_t *detector, const struct weft_photonic_streams *s
         }
         weft_photonic_core_multiply(out, a, w, lanes, core, rng);
         for (uint32_t k = 0; k < streams->wavelengths; k++) {
-            memcpy(detector + (size_t)k * samples + begin, out + (size_t)k * CYCLE, CYCLE);
+            for (uint32_t t = 0; t < CYCLE; t++) {
+                detector[(size_t)k * samples + begin + t] = (uint8_t)out[k * CYCLE + t];
+            }
         }
     }
 }

@@ -16,7 +16,8 @@ struct weft_photonic_twin {
     uint64_t cycles;
     uint16_t *inputs;  // of the layer that is played, shifted to 8 bits
     uint16_t *patch;   // words * lanes of them
-    uint8_t *bytes[3]; // a word of activations, of weights, of products
+    uint8_t *bytes[2]; // a word of activations, of weights
+    int16_t *products; // of them
     int32_t *sums;     // of the layer, before its pool
     int32_t **values;  // [row_count][results]
     uint8_t *highest;
@@ -49,9 +50,10 @@ struct weft_photonic_twin *weft_photonic_twin_build(const struct weft_photonic_p
     twin->cycles = weft_photonic_cycles(NULL, program, path_samples);
     twin->inputs = WEFT_NEW(arena, uint16_t, inputs);
     twin->patch = WEFT_NEW(arena, uint16_t, patch);
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 2; i++) {
         twin->bytes[i] = WEFT_NEW(arena, uint8_t, program->lanes);
     }
+    twin->products = WEFT_NEW(arena, int16_t, program->lanes);
     twin->sums = WEFT_NEW(arena, int32_t, sums);
     twin->highest = WEFT_NEW(arena, uint8_t, program->row_count);
     const struct weft_photonic_row *last = &program->rows[program->row_count - 1];
@@ -109,10 +111,10 @@ static int32_t dot_light(struct weft_photonic_twin *twin, const int16_t *w, size
             twin->bytes[0][i] = (uint8_t)twin->patch[at + i];
             twin->bytes[1][i] = (uint8_t)(w[at + i] < 0 ? -w[at + i] : w[at + i]);
         }
-        weft_photonic_core_multiply(twin->bytes[2], twin->bytes[0], twin->bytes[1], lanes,
+        weft_photonic_core_multiply(twin->products, twin->bytes[0], twin->bytes[1], lanes,
                                     light->core, light->rng);
         for (uint32_t i = 0; i < lanes; i++) {
-            sum += w[at + i] < 0 ? -twin->bytes[2][i] : twin->bytes[2][i];
+            sum += w[at + i] < 0 ? -twin->products[i] : twin->products[i];
         }
     }
     return sum;

@@ -12,6 +12,8 @@ enum { BENCH_MAX = 1u << 20 };
 struct run {
     const struct weft_photonic_run_request *request;
     const struct weft_environment *base;
+    struct weft_photonic_core light;
+    bool is_exact;
     struct weft_photonic_run_result found;
     uint32_t path_samples;
     const uint8_t *images;
@@ -159,15 +161,14 @@ static bool execute(struct run *run, uint32_t image, const struct weft_photonic_
 
 static bool play(struct run *run, struct weft_photonic_twin *twin)
 {
-    const struct weft_photonic_core *light = &run->request->light;
-    bool noisy = light->product_sigma > 0 || light->sum_sigma > 0;
+    const struct weft_photonic_core *light = run->is_exact ? NULL : &run->light;
     size_t size = run->found.program.rows[0].inputs;
     uint32_t sum_count = run->found.sum_count;
     for (uint32_t i = 0; i < run->found.image_count; i++) {
         struct weft_photonic_result result;
         struct weft_rng rng = weft_rng_stream(run->base->seed, i);
         weft_poll();
-        weft_photonic_twin_run(&result, twin, run->images + i * size, noisy ? light : NULL, &rng);
+        weft_photonic_twin_run(&result, twin, run->images + i * size, light, &rng);
         run->classes[i] = result.class_index;
         memcpy(run->sums + (size_t)i * sum_count, result.sums, sum_count * sizeof *result.sums);
         if (run->log_probabilities != NULL) {
@@ -210,13 +211,29 @@ static bool save_bench(struct run *run)
     return weft_files_save(folder, files, 2, arena, run->base->error);
 }
 
-static bool fits(const struct weft_photonic_run_request *request, struct weft_error *error)
+// What light does, and whether it is asked for what it may do.
+static bool set_light(struct run *run)
 {
-    bool noisy = request->light.product_sigma > 0 || request->light.sum_sigma > 0;
+    const struct weft_photonic_run_request *request = run->request;
+    struct weft_error *error = run->base->error;
+    struct weft_photonic_core *light = &run->light;
+    *light = request->light;
+    light->dark_code = request->dark_code.given   ? request->dark_code.value
+                       : light->product_sigma > 0 ? WEFT_PHOTONIC_DARK_CODE
+                                                  : 0;
+    run->is_exact = light->product_sigma == 0 && light->sum_sigma == 0 && light->dark_code == 0;
+    return light->dark_code <= WEFT_PHOTONIC_DARK_CODE_MAX ||
+           weft_fail(error, WEFT_USAGE, "{dark-code=%u} is the most", WEFT_PHOTONIC_DARK_CODE_MAX);
+}
+
+static bool fits(const struct run *run, struct weft_error *error)
+{
+    const struct weft_photonic_run_request *request = run->request;
     bool executed = request->cycle_by_cycle || request->timeline;
-    if (noisy && (request->bench > 0 || executed)) {
+    if (!run->is_exact && (request->bench > 0 || executed)) {
         return weft_fail(error, WEFT_USAGE,
-                         "{%s} compares bit by bit; leave out {noise-product} and {noise-sum}",
+                         "{%s} compares bit by bit; leave out {noise-product}, {noise-sum} and "
+                         "{dark-code}",
                          request->bench > 0        ? "bench"
                          : request->cycle_by_cycle ? "cycle-by-cycle"
                                                    : "timeline");
@@ -244,7 +261,7 @@ bool weft_request_photonic_run(struct weft_photonic_run_result *result,
 {
     const struct weft_environment *base = &environment->base;
     struct run run = {.request = request, .base = base};
-    if (!fits(request, base->error) ||
+    if (!set_light(&run) || !fits(&run, base->error) ||
         !weft_photonic_program_load(&run.found.program, request->folder, base->arena, base->scratch,
                                     base->error) ||
         !load_images(&run) || !load_labels(&run) || !load_modules(&run) ||
