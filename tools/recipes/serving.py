@@ -50,7 +50,8 @@ def serving_speedups(tool):
 
 
 @table("serving-load", "docs/lightning-serving.md", "dear",
-       "load, Mbit/s | Lightning, ms | rho | A100, ms | rho | A100X, ms | rho | Brainwave, ms | rho",
+       "load, Mbit/s | Lightning, ms | rho | A100, ms | rho | A100X, ms | rho | "
+       "Brainwave, ms | rho",
        "weft photonic serve-study --traces 10 --requests 200 --rate 10Mbps "
        "--loads 2Mbps,5Mbps,10Mbps,20Mbps,30Mbps,60Mbps", numbers=True)
 def serving_load(tool):
