@@ -45,10 +45,10 @@ bool weft_serving_nets(const struct weft_serving_net **nets, struct weft_arena *
 struct weft_serving_processor {
     const char *name;
     uint32_t cores;
+    uint32_t energy_cores;                 // that the published energies count; 0 = cores
     double clock_ghz;                      // multiply-accumulates of a core in a nanosecond
     double datapath_ns[WEFT_SERVING_NETS]; // of each net, before its first layer
     double watts;                          // while it computes
-    uint32_t energy_cores;                 // that the published energies count; 0 = cores
     // Its serve time and energy a request over Lightning's, as the paper's abstract says; 0: it
     // says nothing.
     double published_time, published_energy;

@@ -179,6 +179,7 @@ bool weft_nic_state_list(const char *const **names, uint32_t *count, struct weft
         return refused(error, WEFT_NIC_FOLDER);
     }
     struct weft_error ignored;
+    // No other thread. NOLINTNEXTLINE(concurrency-mt-unsafe)
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         if (room < NAMES_MAX && weft_nic_check_name(entry->d_name, &ignored)) {
             found[room++] = weft_arena_text(arena, entry->d_name, strlen(entry->d_name));

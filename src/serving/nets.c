@@ -117,7 +117,7 @@ static struct weft_serving_net finish(const struct builder *builder, const char 
 
 // ---- images ----
 
-#define IMAGE_BYTES (3u * 224u * 224u)
+#define IMAGE_BYTES ((uint64_t)3 * 224u * 224u)
 
 // A convolution: side of the kernel, channels in and out, side of its map; kernel 0 = dense, from
 // `in` to `out`.
@@ -170,7 +170,9 @@ static bool build_vgg(struct weft_serving_net *net, const char *name, uint32_t d
         const struct weft_operator *op = &model.operators[o];
         const struct weft_operator *before =
             op->spec.input_count > 0 ? &model.operators[op->spec.inputs[0]] : NULL;
-        if (op->spec.kind == WEFT_OP_CONV2D) {
+        bool is_conv = op->spec.kind == WEFT_OP_CONV2D;
+        WEFT_ASSERT(before != NULL || (!is_conv && op->spec.kind != WEFT_OP_DENSE));
+        if (is_conv) {
             chain(&builder, (uint64_t)op->spec.kernel[0] * op->spec.kernel[1],
                   before->shape[0] * op->output_elements);
         } else if (op->spec.kind == WEFT_OP_DENSE) {

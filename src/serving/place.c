@@ -174,12 +174,13 @@ static void build_lp(struct search *search, struct weft_arena scratch)
         const struct weft_serving_demand *demand =
             is_y ? NULL : &problem->demands[search->x_demand[x]];
         start[i] = (CoinBigIndex)(2 * i);
-        index[2 * i] = (int)(problem->demand_count + y);
-        value[2 * i] = is_y ? -problem->rho_max
-                            : demand->requests_per_s / problem->kinds[y % kinds].rate[demand->net];
-        index[2 * i + 1] = is_y ? (int)(problem->demand_count + search->y_count + y / kinds)
-                                : (int)search->x_demand[x];
-        value[2 * i + 1] = 1;
+        index[(size_t)2 * i] = (int)(problem->demand_count + y);
+        value[(size_t)2 * i] =
+            is_y ? -problem->rho_max
+                 : demand->requests_per_s / problem->kinds[y % kinds].rate[demand->net];
+        index[(size_t)2 * i + 1] = is_y ? (int)(problem->demand_count + search->y_count + y / kinds)
+                                        : (int)search->x_demand[x];
+        value[(size_t)2 * i + 1] = 1;
         objective[i] = is_y ? search->cost[y] : 0;
         upper[i] = is_y ? search->class_size[y / kinds] : 1;
     }
@@ -306,6 +307,7 @@ static void publish(struct weft_serving_placement *placement, const struct searc
     for (uint32_t i = 0; i < search->x_count; i++) {
         uint32_t y = search->x_y[i];
         uint32_t j = search->x_demand[i];
+        WEFT_ASSERT(kinds > 0);
         const struct weft_serving_demand *demand = &problem->demands[j];
         for (uint32_t p = 0; p < places && search->best_x[i] > 1e-9; p++) {
             if (kind_of[p] == y % kinds && search->class_of[p] == y / kinds) {

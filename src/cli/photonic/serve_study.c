@@ -100,6 +100,7 @@ static error_t take_path(struct serve_input *input, const char *path)
 static error_t take_pattern(struct serve_input *input, const char *pattern)
 {
     glob_t found;
+    // No other thread. NOLINTNEXTLINE(concurrency-mt-unsafe)
     if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0) {
         return cli_usage(input->cli, "%.200s: no file has such a name", pattern);
     }

@@ -198,7 +198,7 @@ static bool load_numbers(const float **numbers, const char *name, uint64_t count
     if (length != count * sizeof(float)) {
         return weft_fail(error, WEFT_INPUT,
                          "%s: %zu bytes are not the %llu of %llu numbers of float32", path, length,
-                         (unsigned long long)(count * sizeof(float)), (unsigned long long)count);
+                         (unsigned long long)count * sizeof(float), (unsigned long long)count);
     }
     float *copy = WEFT_NEW_RAW(folder->arena, float, count + 1);
     for (uint64_t i = 0; i < count; i++) {

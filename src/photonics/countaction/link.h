@@ -68,8 +68,8 @@ enum part_rate {
 };
 struct part {
     const char *name;
-    enum part_rate rate;
     const char *same;
+    enum part_rate rate;
     bool from_module; // a module drives it; the rate is what a layer needs of it
 };
 uint32_t part_find(const char *name);

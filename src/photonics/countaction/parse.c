@@ -125,25 +125,26 @@ static bool read_count_names(struct draft *draft)
 
 static bool read_tally(struct draft *draft, struct weft_photonic_count *count)
 {
-    uint32_t signals[MODULE_SIGNALS];
+    uint32_t signals[MODULE_SIGNALS], taken = 0;
     do {
         uint32_t signal = draft_signal(draft, draft->lex.word, draft->lex.length);
         if (signal == WEFT_NONE) {
             return lex_fail(&draft->lex, "a signal of the module", draft->error);
         }
-        for (uint32_t i = 0; i < count->signal_count; i++) {
+        for (uint32_t i = 0; i < taken; i++) {
             if (signals[i] == signal) {
                 return weft_fail(draft->error, WEFT_INPUT,
                                  "line %u: '%s' is counted twice; leave one out", draft->lex.line,
                                  draft->signals[signal].name);
             }
         }
-        signals[count->signal_count++] = signal;
+        signals[taken++] = signal;
         lex_next(&draft->lex);
     } while (lex_take(&draft->lex, ","));
-    uint32_t *kept = WEFT_NEW(draft->arena, uint32_t, count->signal_count);
-    memcpy(kept, signals, count->signal_count * sizeof signals[0]);
+    uint32_t *kept = WEFT_NEW(draft->arena, uint32_t, taken);
+    memcpy(kept, signals, taken * sizeof signals[0]);
     count->signals = kept;
+    count->signal_count = taken;
     return lex_expect(&draft->lex, ")", draft->error);
 }
 

@@ -9,14 +9,14 @@
 #include "photonics/countaction/link.h"
 
 static const struct part parts[] = {
-    {"start", PART_LEVEL, NULL, false},        {"last", PART_LEVEL, NULL, false},
-    {"softmax", PART_LEVEL, NULL, false},      {"hidden", PART_LEVEL, NULL, false},
-    {"softmax_end", PART_LEVEL, NULL, false},  {"activation_valid", PART_LEVEL, NULL, false},
-    {"weight_valid", PART_LEVEL, NULL, false}, {"light", PART_LEVEL, NULL, false},
-    {"above", PART_LEVEL, NULL, false},        {"pattern", PART_MATCHES, NULL, false},
-    {"received", PART_SAME, "pop", false},     {"word", PART_SAME, "pop", false},
-    {"sum", PART_SAME, "emit", false},         {"written", PART_SAME, "sum", false},
-    {"pop", PART_WORDS, NULL, true},           {"next_layer", PART_ONCE, NULL, true},
+    {"start", NULL, PART_LEVEL, false},        {"last", NULL, PART_LEVEL, false},
+    {"softmax", NULL, PART_LEVEL, false},      {"hidden", NULL, PART_LEVEL, false},
+    {"softmax_end", NULL, PART_LEVEL, false},  {"activation_valid", NULL, PART_LEVEL, false},
+    {"weight_valid", NULL, PART_LEVEL, false}, {"light", NULL, PART_LEVEL, false},
+    {"above", NULL, PART_LEVEL, false},        {"pattern", NULL, PART_MATCHES, false},
+    {"received", "pop", PART_SAME, false},     {"word", "pop", PART_SAME, false},
+    {"sum", "emit", PART_SAME, false},         {"written", "sum", PART_SAME, false},
+    {"pop", NULL, PART_WORDS, true},           {"next_layer", NULL, PART_ONCE, true},
 };
 
 uint32_t part_find(const char *name)

@@ -202,8 +202,8 @@ static enum prove_answer assign_state(struct prover *prover, const struct prove_
 {
     enum prove_answer worst = PROVE_NEVER;
     bool reached = prover->reached == NULL || prover->reached[value];
-    for (uint8_t state = STATE_EMPTY; state < (reached ? STATE_COUNT : STATE_FULL); state++) {
-        prover->states[value] = state;
+    for (uint32_t state = STATE_EMPTY; state < (reached ? STATE_COUNT : STATE_FULL); state++) {
+        prover->states[value] = (uint8_t)state;
         enum prove_answer answer = search(prover, goals, count);
         if (answer == PROVE_CAN) {
             return answer;
@@ -248,8 +248,8 @@ enum prove_answer prove_together(struct prover *prover, const struct prove_goal 
     if (not_full == WEFT_NONE) {
         return search(prover, goals, count);
     }
-    for (uint8_t state = STATE_EMPTY; state < STATE_FULL; state++) {
-        prover->states[not_full] = state;
+    for (uint32_t state = STATE_EMPTY; state < STATE_FULL; state++) {
+        prover->states[not_full] = (uint8_t)state;
         enum prove_answer answer = search(prover, goals, count);
         if (answer != PROVE_NEVER) {
             return answer;

@@ -84,9 +84,9 @@ struct datapath {
     uint32_t ring;    // cycles
     uint32_t delays[2];
     uint8_t *word, *before; // [lanes], at the detector now and in the cycle before
-    bool locked_before;
-    uint8_t *realigned; // [REALIGN + 1][lanes]
+    uint8_t *realigned;     // [REALIGN + 1][lanes]
     bool realigned_valid[WEFT_PHOTONIC_STAGE_REALIGN + 1];
+    bool locked_before;
     struct entry *fifo;
     uint32_t fifo_size, fifo_first, fifo_count;
     uint64_t lost; // pushed into a full FIFO

@@ -107,6 +107,7 @@ static bool build_row(struct weft_photonic_row *row, const struct weft_photonic_
         .padding = is_dense ? 0 : layer->padding,
         .pool = 1,
     };
+    WEFT_ASSERT(row->stride > 0);
     uint64_t patch = (uint64_t)row->kernel * row->kernel * row->channels_in;
     uint64_t inputs = (uint64_t)row->height * row->width * row->channels_in;
     uint32_t out_height = (row->height + 2 * row->padding - row->kernel) / row->stride + 1;
@@ -118,7 +119,7 @@ static bool build_row(struct weft_photonic_row *row, const struct weft_photonic_
                          "%llu inputs, %llu products a sum and %llu sums: %u, %u and %u are the "
                          "most; a smaller map would do",
                          (unsigned long long)inputs, (unsigned long long)patch,
-                         (unsigned long long)(pixels * row->outputs), VALUES_MAX, DENSE_MAX,
+                         (unsigned long long)pixels * row->outputs, VALUES_MAX, DENSE_MAX,
                          VALUES_MAX);
     }
     row->words = (uint32_t)((patch + lanes - 1) / lanes);
@@ -190,6 +191,7 @@ bool net_rows_build(struct weft_photonic_row *rows, struct net_source *sources, 
             set_flags(row, layer);
             sources[count++] = (struct net_source){i, map.height, map.width, map.channels};
         }
+        WEFT_ASSERT(row != NULL); // a pool before the first product was refused
         map = (struct map){row->pooled_height, row->pooled_width, row->outputs, true,
                            layer->kind != WEFT_PHOTONIC_DENSE};
     }

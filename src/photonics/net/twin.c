@@ -197,7 +197,7 @@ void weft_photonic_twin_run(struct weft_photonic_result *result, struct weft_pho
     for (uint32_t i = 0; i < program->rows[0].inputs; i++) {
         twin->inputs[i] = input[i];
     }
-    const struct weft_photonic_row *row = NULL;
+    const struct weft_photonic_row *row = &program->rows[0];
     for (uint32_t i = 0; i < program->row_count; i++) {
         row = &program->rows[i];
         play_sums(twin, row, exponent, &light);
