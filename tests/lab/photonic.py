@@ -41,7 +41,7 @@ def load(weft, engine, model, folder, inputs, count):  # pylint: disable=R0913,R
     told, done = ask_json(weft, "photonic", "load", ADDRESS, inputs, "--in", HOST, "--model",
                           str(model), "--check", folder, "--count", str(count), "--seed", "3",
                           "--timeout", TIMEOUT[engine], *TROUBLE)
-    # Mutation: an answer is given again by the number of its request alone.
+    # Mutation: the twin reads a request's input a byte late (run_twin).
     if done.returncode != 0 or told["wrong"] != 0 or told["answered"] != count or told["strange"]:
         return [f"model {model}: exit {done.returncode}: {done.stderr.strip()} {told}"]
     trouble = (told["packets_dropped"], told["packets_reordered"], told["packets_repeated"])

@@ -3,11 +3,11 @@
 // form: all rotations, wavelengths, biases, pools; memories that make the streamer wait change the
 // cycles and nothing else. Modulators that lag behind each other are noticed.
 //
-// Seen to fail when the words before a rotation's first lanes were dropped (light_realign), when
-// the shift was taken from the layer before last (begin_layer), when a bubble's entry was not
-// pushed (clock_fifo), when the assembler's third patch began a cycle early (assembler_clock), when
-// the pipeline of sums was a stage longer, and with each of the modules' texts that
-// mutated_modules_are_noticed lists.
+// Mutations that made this test fail (each was run): the words before a rotation's first lanes are
+// dropped (light_realign); the shift is that of the layer before last (begin_layer); a bubble's
+// entry is not pushed (clock_fifo); the assembler's third patch begins a cycle early
+// (assembler_clock); the pipeline of sums is a stage longer (datapath_build). Texts of modules are
+// mutated in tests/unit/test_photonic_countaction.c.
 
 #include "../fresh_arenas.h"
 #include "../seeds.h"
