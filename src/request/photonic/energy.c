@@ -131,11 +131,15 @@ static bool read_program(struct weft_photonic_program *program,
                          struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    const struct weft_photonic_compile_options options = {
-        .wavelengths = request->wavelengths,
-        .limits = {.weight_bytes = UINT32_MAX, .activation_count = UINT32_MAX},
-    };
-    if (strspn(request->net, "0123456789-") != strlen(request->net)) {
+    struct weft_photonic_compile_options options = {.wavelengths = request->wavelengths};
+    size_t length = strlen(request->net);
+    bool model = strspn(request->net, "0123456789-") != length &&
+                 (length < 5 || strcmp(request->net + length - 5, ".json") != 0);
+    if (!model) { // which is counted without limits
+        options.limits.weight_bytes = UINT32_MAX;
+        options.limits.activation_count = UINT32_MAX;
+    }
+    if (strspn(request->net, "0123456789-") != length) {
         struct weft_photonic_compile_result compiled;
         if (!weft_request_photonic_compile(
                 &compiled,
