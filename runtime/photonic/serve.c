@@ -80,8 +80,10 @@ static void take(struct server *server, const struct weft_nic_frame *frame, uint
     answer(server, frame, &job);
 }
 
+// Whoever has an answer finds it counted: counts are shown before answers leave.
 static void flush(struct server *server)
 {
+    server->state->counts = *weft_photonic_responder_counts(server->responder);
     server->state->unsent += weft_nic_port_flush(&server->port, &server->state->latency);
 }
 
@@ -91,7 +93,7 @@ static void refresh(struct server *server, uint64_t now_ns)
 {
     struct weft_nic_state *state = server->state;
     weft_photonic_responder_expire(server->responder, now_ns);
-    state->counts = *weft_photonic_responder_counts(server->responder);
+    state->counts = *weft_photonic_responder_counts(server->responder); // with what has expired
     state->overrun += weft_nic_port_overrun(&server->port);
     if (state->has_xdp) {
         weft_bpf_requests_count(state->xdp, &server->requests);

@@ -81,7 +81,6 @@ def try_engine(weft, engine, folders, counts, *words):
         expected, _ = ask_json(weft, "photonic", "run", folder, "--input", inputs)
         if done.returncode != 0 or [a["class"] for a in told["answers"]] != expected["classes"]:
             wrong.append(f"ask: exit {done.returncode}: {done.stderr.strip()}")
-    subprocess.run(["sleep", "0.1"], check=True)
     wrong += check_counters(weft)
     down = run(weft, "photonic", "nic", "down", "--name", NAME)
     left = [name for name in os.listdir("/run/netns") if name.startswith(f"weft.{NAME}")]
