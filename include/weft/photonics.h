@@ -13,6 +13,7 @@
 #include "weft/photonics/energy.h"
 #include "weft/photonics/execute.h"
 #include "weft/photonics/lab.h"
+#include "weft/photonics/layer.h"
 #include "weft/photonics/model.h"
 #include "weft/photonics/models.h"
 #include "weft/photonics/packet.h"

@@ -12,6 +12,7 @@
 #include "engine.h"
 
 #include "runtime/netlink/message.h"
+#include "weft/photonics/layer.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -55,64 +56,6 @@ static bool hear(int socket, uint32_t *word)
 
 // ---- the host ----
 
-static uint32_t highest_bit(int32_t value)
-{
-    return value > 0 ? 31u - (uint32_t)__builtin_clz((uint32_t)value) : 0;
-}
-
-// What the sum of a layer begins at (weft_photonic_row).
-static int32_t scale_bias(int32_t bias, int32_t right)
-{
-    return right >= 0 ? bias >> (right < 31 ? right : 31) : bias * (1 << (right > -7 ? -right : 7));
-}
-
-// Bias and ReLU of every sum, in place.
-static void activate(int32_t *sums, const struct weft_photonic_program *program,
-                     const struct weft_photonic_row *row, int32_t exponent)
-{
-    for (uint32_t i = 0; i < row->sums; i++) {
-        if ((row->flags & WEFT_PHOTONIC_FLAG_BIAS) != 0) {
-            sums[i] += scale_bias(program->biases[row->bias_first + i % row->outputs],
-                                  row->bias_shift + exponent);
-        }
-        if ((row->flags & WEFT_PHOTONIC_FLAG_RELU) != 0 && sums[i] < 0) {
-            sums[i] = 0;
-        }
-    }
-}
-
-static int32_t largest_of_window(const int32_t *sums, const struct weft_photonic_row *row,
-                                 uint32_t y, uint32_t x, uint32_t channel)
-{
-    int32_t largest = INT32_MIN;
-    for (uint32_t i = 0; i < row->pool * row->pool; i++) {
-        const uint32_t at_y = y * row->pool + i / row->pool;
-        const uint32_t at_x = x * row->pool + i % row->pool;
-        const int32_t sum = sums[((size_t)at_y * row->out_width + at_x) * row->outputs + channel];
-        largest = sum > largest ? sum : largest;
-    }
-    return largest;
-}
-
-// The largest of each window, in place: a window's result stands before what is still read.
-static void pool(int32_t *sums, const struct weft_photonic_row *row)
-{
-    for (uint32_t i = 0; row->pool > 1 && i < row->results; i++) {
-        const uint32_t pixel = i / row->outputs;
-        sums[i] = largest_of_window(sums, row, pixel / row->pooled_width, pixel % row->pooled_width,
-                                    i % row->outputs);
-    }
-}
-
-static uint32_t find_largest(const int32_t *sums, uint32_t count)
-{
-    uint32_t largest = 0;
-    for (uint32_t i = 1; i < count; i++) {
-        largest = sums[i] > sums[largest] ? i : largest;
-    }
-    return largest;
-}
-
 // One request, layer by layer. False: the interface is gone.
 static bool serve_one(struct desk *desk, const struct weft_photonic_model *model, int socket)
 {
@@ -124,17 +67,14 @@ static bool serve_one(struct desk *desk, const struct weft_photonic_model *model
         if (!say(socket, model->row_first + r) || !hear(socket, &done)) {
             return false;
         }
-        activate(desk->sums, program, row, exponent);
-        pool(desk->sums, row);
-        const uint32_t largest = find_largest(desk->sums, row->results);
-        const uint32_t high = highest_bit(desk->sums[largest]);
-        const int32_t shift = (int32_t)high - 7;
-        desk->highest[r] = (uint8_t)high;
-        desk->class_index = largest;
-        exponent += shift;
+        weft_photonic_add_biases(desk->sums, program, row, exponent);
+        weft_photonic_keep(desk->sums, desk->sums, row);
+        desk->class_index = weft_photonic_largest(desk->sums, row->results);
+        const uint32_t highest = weft_photonic_highest_bit(desk->sums[desk->class_index]);
+        desk->highest[r] = (uint8_t)highest;
+        exponent += (int32_t)highest - 7;
         for (uint32_t i = 0; r + 1 < program->row_count && i < row->results; i++) {
-            desk->values[i] =
-                (uint8_t)(shift >= 0 ? desk->sums[i] >> shift : desk->sums[i] * (1 << -shift));
+            desk->values[i] = weft_photonic_normalize(desk->sums[i], highest);
         }
     }
     return say(socket, OVER);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The photonic core: products and sums under each of its faults alone.
 
+#include "photonics/core/preamble.h"
 #include "weft/photonics.h"
 
 #include <math.h>
@@ -181,6 +182,34 @@ static void noise_of_sums_is_on_the_scale_of_the_layer(void **state)
     assert_int_equal(kept, 5);
 }
 
+static void a_preamble_is_found_by_the_mean_of_its_word(void **state)
+{
+    (void)state;
+    uint32_t rotation;
+    for (uint32_t r = 0; r < PREAMBLE_SAMPLES; r++) {
+        uint8_t dim[PREAMBLE_SAMPLES] = {0}; // the least light that a detector can tell
+        for (uint32_t i = 0; i < PREAMBLE_SAMPLES / 2; i++) {
+            dim[(i + r) % PREAMBLE_SAMPLES] = 1;
+        }
+        assert_true(preamble_detect(&rotation, dim));
+        assert_int_equal(rotation, r);
+        dim[r] = 0;
+        assert_true(preamble_detect(&rotation, dim));
+        assert_int_equal(rotation, PREAMBLE_NONE);
+    }
+    // The mean is 10: a sample of 10 is a 1.
+    const uint8_t at_mean[PREAMBLE_SAMPLES] = {20, 20, 20, 20, 20, 20, 20, 10, 5, 5};
+    assert_true(preamble_detect(&rotation, at_mean));
+    assert_int_equal(rotation, 0);
+    uint8_t even[PREAMBLE_SAMPLES];
+    memset(even, 7, sizeof even);
+    assert_true(preamble_detect(&rotation, even));
+    assert_int_equal(rotation, PREAMBLE_NONE);
+    const uint8_t dark[PREAMBLE_SAMPLES] = {0};
+    assert_false(preamble_detect(&rotation, dark));
+    assert_int_equal(rotation, PREAMBLE_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +220,7 @@ int main(void)
         cmocka_unit_test(noise_of_products_has_its_sigma),
         cmocka_unit_test(an_offset_leaves_noise_of_dark_without_a_mean),
         cmocka_unit_test(an_offset_rounds_and_moves_the_top_of_the_scale),
+        cmocka_unit_test(a_preamble_is_found_by_the_mean_of_its_word),
         cmocka_unit_test(noise_of_sums_is_on_the_scale_of_the_layer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,11 +8,12 @@
 // while 8 samples of weights are at full scale and 8 are dark, so that the products of a cycle are
 // half light and half dark; cut r samples late they are 0x00FF rotated by r.
 
+#include "photonics/core/preamble.h"
 #include "weft/photonics/lab.h"
 
 #include <string.h>
 
-enum { CYCLE = 16, LATENCY_DEFAULT = 128, PREAMBLE_DEFAULT = 10, FULL_SCALE = 255 };
+enum { CYCLE = PREAMBLE_SAMPLES, LATENCY_DEFAULT = 128, PREAMBLE_DEFAULT = 10, FULL_SCALE = 255 };
 
 // The sample that a modulator sees `lag` samples after it left the converter.
 static uint8_t delayed(const uint8_t *stream, uint32_t samples, uint32_t now, uint64_t lag)
@@ -77,30 +78,6 @@ static void fill_streams(struct weft_photonic_dot *dot, const struct weft_photon
     streams->weight = weight;
 }
 
-// A word's pattern, lane 0 lowest; 0 for a dark word, since a word that is not has a lane that is
-// at least its mean.
-static uint32_t pattern_of(const uint8_t *word)
-{
-    uint32_t total = 0, pattern = 0;
-    for (uint32_t lane = 0; lane < CYCLE; lane++) {
-        total += word[lane];
-    }
-    for (uint32_t lane = 0; total > 0 && lane < CYCLE; lane++) {
-        pattern |= (uint32_t)(word[lane] * CYCLE >= total) << lane;
-    }
-    return pattern;
-}
-
-static uint32_t rotation_of(uint32_t pattern)
-{
-    for (uint32_t r = 0; r < CYCLE; r++) {
-        if ((((0x00ffu << r) | (0x00ffu << r >> CYCLE)) & 0xffffu) == pattern) {
-            return r;
-        }
-    }
-    return CYCLE;
-}
-
 // Counts patterns of wavelength 0 until a rotation reaches its target. The first word of a preamble
 // that is cut r samples late begins with r dark samples. For r <= 8 the light that is left of it is
 // still the whole pattern, for r >= 9 it is shorter, and the word counts as an error.
@@ -108,10 +85,10 @@ static void find_preamble(struct weft_photonic_dot *dot)
 {
     uint32_t seen[CYCLE] = {0};
     for (uint32_t begin = 0; begin < dot->streams.samples; begin += CYCLE) {
-        uint32_t pattern = pattern_of(dot->detector + begin);
-        uint32_t r = rotation_of(pattern);
-        if (r == CYCLE) {
-            dot->errors += pattern != 0;
+        uint32_t r;
+        bool light = preamble_detect(&r, dot->detector + begin);
+        if (r == PREAMBLE_NONE) {
+            dot->errors += light;
             continue;
         }
         seen[r]++;

@@ -2,6 +2,8 @@
 // The datapath around the count-action modules: FIFO, tree, accumulator, buffers, normalizer.
 
 #include "photonics/executor/datapath.h"
+#include "photonics/core/preamble.h"
+#include "weft/photonics/layer.h"
 
 #include <string.h>
 
@@ -108,24 +110,6 @@ void datapath_build(struct datapath *datapath, const struct weft_photonic_progra
 
 // ---- what the registers offer ----
 
-// The bits of the detected word: a lane is 1 where it is at least the mean.
-static void offer_pattern(const struct datapath *datapath, uint64_t wires[WIRE_COUNT])
-{
-    uint32_t sum = 0, bits = 0;
-    for (uint32_t i = 0; i < 16; i++) {
-        sum += datapath->word[i];
-    }
-    for (uint32_t i = 0; i < 16; i++) {
-        bits |= (uint32_t)(datapath->word[i] * 16u >= sum) << i;
-    }
-    wires[WIRE_LIGHT] = sum > 0;
-    wires[WIRE_PATTERN] = 0;
-    for (uint32_t r = 0; r < 16; r++) {
-        uint32_t pattern = (0x00ffu << r | 0x00ffu >> (16 - r)) & 0xffffu;
-        wires[WIRE_PATTERN] |= (uint64_t)(sum > 0 && bits == pattern) << r;
-    }
-}
-
 // above[i]: the largest value has a bit above bit i.
 static uint64_t above(int32_t largest)
 {
@@ -156,7 +140,9 @@ void datapath_offer(struct datapath *datapath, uint64_t wires[WIRE_COUNT])
         held[i] = weft_rng_below(&datapath->stalls, 5) == 0;
     }
     light_detect(datapath);
-    offer_pattern(datapath, wires);
+    uint32_t rotation;
+    wires[WIRE_LIGHT] = preamble_detect(&rotation, datapath->word);
+    wires[WIRE_PATTERN] = rotation == PREAMBLE_NONE ? 0 : UINT64_C(1) << rotation;
     wires[WIRE_START] = datapath->cycle == 0;
     wires[WIRE_LAST] = (row->flags & WEFT_PHOTONIC_FLAG_LAST) != 0;
     wires[WIRE_SOFTMAX] = (row->flags & WEFT_PHOTONIC_FLAG_SOFTMAX) != 0;
@@ -211,26 +197,20 @@ static void clock_fifo(struct datapath *datapath, const uint64_t wires[WIRE_COUN
     datapath->fifo_count++;
 }
 
-static int32_t bias_of(const struct datapath *datapath, uint32_t output)
+// A count-action program may count beyond the biases that the compiler laid out.
+static int32_t first_of(const struct datapath *datapath, uint32_t output)
 {
-    const struct weft_photonic_row *row = datapath->row;
-    uint64_t place = (uint64_t)row->bias_first + output;
-    if (!(row->flags & WEFT_PHOTONIC_FLAG_BIAS) || place >= datapath->program->bias_count) {
-        return 0;
-    }
-    int32_t bias = datapath->program->biases[place];
-    int64_t shift = (int64_t)row->bias_shift + datapath->exponent;
-    if (shift < 0) {
-        return bias * (1 << (shift < -7 ? 7 : -shift));
-    }
-    return bias >> (shift > 31 ? 31 : shift);
+    uint64_t place = (uint64_t)datapath->row->bias_first + output;
+    return place < datapath->program->bias_count
+               ? weft_photonic_bias(datapath->program, datapath->row, output, datapath->exponent)
+               : 0;
 }
 
 static void clock_accumulator(struct datapath *datapath, const uint64_t wires[WIRE_COUNT],
                               uint32_t output)
 {
     if (wires[WIRE_WORD]) {
-        int32_t base = wires[WIRE_FIRST] ? bias_of(datapath, output) : datapath->accumulator;
+        int32_t base = wires[WIRE_FIRST] ? first_of(datapath, output) : datapath->accumulator;
         datapath->accumulator = (int32_t)((uint32_t)base + (uint32_t)delay_value(&datapath->tree));
     }
     int32_t sum = delay_value(&datapath->sums);

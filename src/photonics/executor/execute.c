@@ -3,6 +3,7 @@
 // the order of their dependence, then the clock changes both.
 
 #include "weft/photonics/execute.h"
+#include "weft/photonics/layer.h"
 
 #include <string.h>
 
@@ -128,11 +129,6 @@ static void settle(struct execution *execution)
     }
 }
 
-static uint8_t highest_bit(const struct datapath *datapath)
-{
-    return datapath->largest <= 0 ? 0 : (uint8_t)(31 - __builtin_clz((uint32_t)datapath->largest));
-}
-
 // The normalizer says whether the last layer's values go left or right.
 static void begin_layer(struct execution *execution)
 {
@@ -140,7 +136,7 @@ static void begin_layer(struct execution *execution)
     execution->layers[datapath->row_number] = datapath->cycle - 1;
     execution->waiting = 0;
     if (datapath->row_number > 0) {
-        uint32_t highest = highest_bit(datapath);
+        uint32_t highest = weft_photonic_highest_bit(datapath->largest);
         execution->highest[datapath->row_number - 1] = (uint8_t)highest;
         datapath->left = execution->wires[WIRE_LEFT] && highest < 7 ? 7 - highest : 0;
         datapath->right = execution->wires[WIRE_RIGHT] && highest > 7 ? highest - 7 : 0;
@@ -234,7 +230,8 @@ static void publish(struct execution *execution)
     memcpy(sums, datapath->memory[!datapath->side], row->results * sizeof sums[0]);
     registers->sums = sums;
     registers->class_index = largest_of(sums, row->results);
-    execution->highest[datapath->row_number] = highest_bit(datapath);
+    execution->highest[datapath->row_number] =
+        (uint8_t)weft_photonic_highest_bit(datapath->largest);
     registers->highest = execution->highest;
     registers->overruns = execution->machine.overruns + datapath->lost;
     registers->error |= registers->overruns > 0;

@@ -8,6 +8,7 @@
 
 #include "weft/photonics/twin.h"
 #include "photonics/net/softmax.h"
+#include "weft/photonics/layer.h"
 
 #include <string.h>
 
@@ -120,70 +121,24 @@ static int32_t dot_light(struct weft_photonic_twin *twin, const int16_t *w, size
     return sum;
 }
 
-// bias >> min(shift, 31), or << min(-shift, 7).
-static int32_t shift_bias(int32_t bias, int32_t shift)
-{
-    return shift >= 0 ? bias >> (shift > 31 ? 31 : shift) : bias * (1 << (shift < -7 ? 7 : -shift));
-}
-
 static void play_sums(struct weft_photonic_twin *twin, const struct weft_photonic_row *row,
                       int32_t exponent, const struct light *light)
 {
     const struct weft_photonic_program *program = twin->program;
     size_t size = (size_t)row->words * program->lanes;
     const int16_t *weights = program->weights + (size_t)row->weight_first * program->lanes;
-    bool has_bias = (row->flags & WEFT_PHOTONIC_FLAG_BIAS) != 0;
     int32_t *sum = twin->sums;
     for (uint32_t pixel = 0; pixel < row->pixels; pixel++) {
         gather(twin->patch, twin->inputs, row, pixel, size);
         for (uint32_t o = 0; o < row->outputs; o++) {
             const int16_t *w = weights + o * size;
-            *sum =
+            *sum++ =
                 light->core == NULL ? dot(twin->patch, w, size) : dot_light(twin, w, size, light);
-            *sum++ += has_bias ? shift_bias(program->biases[row->bias_first + o],
-                                            row->bias_shift + exponent)
-                               : 0;
         }
     }
+    weft_photonic_add_biases(twin->sums, program, row, exponent);
     if (light->core != NULL) {
         weft_photonic_core_sums(twin->sums, row->sums, light->core, light->rng);
-    }
-}
-
-// ReLU, and the largest of each window of the pool.
-static void keep(int32_t *values, const int32_t *sums, const struct weft_photonic_row *row)
-{
-    bool relu = (row->flags & WEFT_PHOTONIC_FLAG_RELU) != 0;
-    uint32_t pool = row->pool, channels = row->outputs;
-    for (uint32_t y = 0; y < row->pooled_height * pool; y++) {
-        for (uint32_t x = 0; x < row->pooled_width * pool; x++) {
-            const int32_t *from = sums + ((size_t)y * row->out_width + x) * channels;
-            int32_t *to = values + ((size_t)(y / pool) * row->pooled_width + x / pool) * channels;
-            bool first = y % pool == 0 && x % pool == 0;
-            for (uint32_t c = 0; c < channels; c++) {
-                int32_t value = relu && from[c] < 0 ? 0 : from[c];
-                to[c] = first || value > to[c] ? value : to[c];
-            }
-        }
-    }
-}
-
-// The index of the largest value, the first of equals.
-static uint32_t largest_of(const int32_t *values, uint32_t count)
-{
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < count; i++) {
-        best = values[i] > values[best] ? i : best;
-    }
-    return best;
-}
-
-// The next layer's activations. Its largest value has its highest bit at bit 7 then.
-static void normalize(uint16_t *inputs, const int32_t *values, uint32_t count, uint32_t highest)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        inputs[i] = (uint16_t)(highest >= 8 ? values[i] >> (highest - 7)
-                                            : values[i] * (1 << (7 - highest)));
     }
 }
 
@@ -201,13 +156,14 @@ void weft_photonic_twin_run(struct weft_photonic_result *result, struct weft_pho
     for (uint32_t i = 0; i < program->row_count; i++) {
         row = &program->rows[i];
         play_sums(twin, row, exponent, &light);
-        keep(twin->values[i], twin->sums, row);
-        int32_t largest = twin->values[i][largest_of(twin->values[i], row->results)];
-        uint32_t highest = largest <= 0 ? 0 : 31 - (uint32_t)__builtin_clz((uint32_t)largest);
+        const int32_t *values = twin->values[i];
+        weft_photonic_keep(twin->values[i], twin->sums, row);
+        uint32_t highest =
+            weft_photonic_highest_bit(values[weft_photonic_largest(values, row->results)]);
         twin->highest[i] = (uint8_t)highest;
-        if (i + 1 < program->row_count) {
-            normalize(twin->inputs, twin->values[i], row->results, highest);
-            exponent += (int32_t)highest - 7;
+        exponent += i + 1 < program->row_count ? (int32_t)highest - 7 : 0;
+        for (uint32_t v = 0; i + 1 < program->row_count && v < row->results; v++) {
+            twin->inputs[v] = weft_photonic_normalize(values[v], highest);
         }
     }
     const int32_t *sums = twin->values[program->row_count - 1];
@@ -216,7 +172,7 @@ void weft_photonic_twin_run(struct weft_photonic_result *result, struct weft_pho
                                   (int32_t)row->softmax_shift - exponent, &twin->tables);
     }
     *result = (struct weft_photonic_result){
-        .class_index = largest_of(sums, row->results),
+        .class_index = weft_photonic_largest(sums, row->results),
         .sum_count = row->results,
         .sums = sums,
         .log_probabilities = twin->log_probabilities,
