@@ -106,9 +106,9 @@ struct weft_rack_options {
 
 // A bundle of circuits between two servers.
 struct weft_rack_route {
-    uint32_t from, to; // logical chips of the slice: one of the pairs that it joins, from < to
-    uint32_t circuits; // >= 1: chip pairs that it joins, times the slice's lanes
-    uint32_t hops;     // pairs of servers that it crosses, >= 1
+    uint32_t from, to;       // logical chips of the slice: one of the pairs that it joins
+    uint32_t circuits;       // >= 1: chip pairs that it joins, times the slice's lanes
+    uint32_t hops;           // pairs of servers that it crosses, >= 1
     const uint32_t *servers; // hops + 1: from the server of `from` to that of `to`
     const uint32_t *fibers;  // hops * circuits: circuit c takes fibers[h * circuits + c] on hop h
     const uint32_t *wavelengths; // the same shape; without conversion equal on all hops
@@ -132,7 +132,9 @@ struct weft_rack_slice {
     uint32_t route_load_max;
     uint32_t load_max;       // circuits
     uint32_t fiber_load_max; // fibers that carry any
-    uint32_t pieces;         // connected groups of servers with chips still free
+    // What is left for others: connected groups of servers that are wholly free, and each server
+    // with some of its chips free.
+    uint32_t pieces;
     // The certificate: no placement of these units has a lower load_max, nor fewer hops at that
     // load. Where the search was cut (proved = false) these are the bounds that it had shown.
     uint32_t bound_load;
