@@ -7,6 +7,9 @@
 //
 //   layer list ──► net ──► program ──► twin (at speed), executor (cycle by cycle), Verilog
 //                             └──► models ──► responder: requests in, answers out
+//
+// and meshes of interferometers as switches, after PipSwitch (weft/photonics/mesh.h,
+// docs/photonic-mesh.md).
 
 #include "weft/photonics/core.h"
 #include "weft/photonics/countaction.h"
@@ -14,6 +17,7 @@
 #include "weft/photonics/execute.h"
 #include "weft/photonics/lab.h"
 #include "weft/photonics/layer.h"
+#include "weft/photonics/mesh.h"
 #include "weft/photonics/model.h"
 #include "weft/photonics/models.h"
 #include "weft/photonics/packet.h"

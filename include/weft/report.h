@@ -12,6 +12,7 @@
 #include "weft/interleave.h"
 #include "weft/photonics/execute.h"
 #include "weft/photonics/lab.h"
+#include "weft/photonics/mesh.h"
 #include "weft/plan.h"
 #include "weft/plan/rails.h"
 #include "weft/scheduler.h"
@@ -137,6 +138,18 @@ struct weft_circuit_chart {
 };
 const char *weft_report_svg_circuits(const struct weft_circuit_chart *chart,
                                      struct weft_arena *arena);
+
+// A mesh of interferometers with the routes of one setting, as an SVG file. O(cells).
+struct weft_mesh_picture {
+    const struct weft_mesh *mesh;
+    const uint8_t *cells;
+    const uint8_t *stuck; // enum weft_mesh_stuck per cell; NULL
+    uint32_t route_count;
+    const struct weft_mesh_route *routes;
+    const char *title;
+};
+const char *weft_report_svg_mesh(const struct weft_mesh_picture *picture, struct weft_arena *arena);
+
 
 // ---- fabrics that one buys ----
 

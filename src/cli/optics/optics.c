@@ -21,6 +21,8 @@ static const struct cli_entry subs[] = {
      optics_change},
     {"check", "whether a schedule of circuits can be carried out, a line for each breach",
      optics_check},
+    {"mesh", "a mesh of interferometers as a switch: matchings routed, settings traced",
+     optics_mesh},
     {NULL, NULL, NULL},
 };
 

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// A matching of a mesh's ports: negotiated, else held against cuts, else given to the solver; then
+// shortened, traced and handed over.
+
+#include "negotiate.h"
+#include "solver.h"
+
+enum {
+    RESTARTS = 8,             // random orders of a negotiation
+    SEARCHES_A_PAIR = 60,     // of one
+    CONFLICTS_MAX = 20000000, // of the solver: minutes
+};
+
+struct weft_mesh_router {
+    const struct weft_mesh *mesh;
+    bool measured;      // capacities are known
+    uint16_t *capacity; // of runs of ports
+};
+
+struct weft_mesh_router *weft_mesh_router_open(const struct weft_mesh *mesh,
+                                               struct weft_arena *arena)
+{
+    struct weft_mesh_router *router = WEFT_NEW(arena, struct weft_mesh_router, 1);
+    router->mesh = mesh;
+    router->capacity = WEFT_NEW(arena, uint16_t, (size_t)mesh->port_count * mesh->port_count);
+    return router;
+}
+
+bool weft_mesh_check_pairs(const struct weft_mesh *mesh, const struct weft_mesh_pair *pairs,
+                           uint32_t pair_count, struct weft_arena scratch, struct weft_error *error)
+{
+    bool *used = WEFT_NEW(&scratch, bool, mesh->port_count);
+    if (pair_count == 0) {
+        return weft_fail(error, WEFT_INPUT, "a matching without pairs; name one at least");
+    }
+    for (uint32_t i = 0; i < pair_count; i++) {
+        const uint32_t ends[] = {pairs[i].from, pairs[i].to};
+        for (uint32_t end = 0; end < 2; end++) {
+            if (ends[end] >= mesh->port_count) {
+                return weft_fail(error, WEFT_INPUT,
+                                 "pair %u-%u: a mesh of %u x %u has ports 0 to %u", pairs[i].from,
+                                 pairs[i].to, mesh->rows, mesh->columns, mesh->port_count - 1);
+            }
+            if (used[ends[end]]) {
+                return weft_fail(error, WEFT_INPUT,
+                                 "pair %u-%u: port %u is in a pair already; name it once",
+                                 pairs[i].from, pairs[i].to, ends[end]);
+            }
+            used[ends[end]] = true;
+        }
+    }
+    return true;
+}
+
+// Tries to give every net a route, in as many random orders.
+static bool negotiate(struct mesh_table *table, uint32_t orders, struct weft_rng *rng,
+                      struct weft_arena scratch)
+{
+    uint32_t *order = WEFT_NEW(&scratch, uint32_t, table->net_count);
+    for (uint32_t n = 0; n < table->net_count; n++) {
+        order[n] = n;
+    }
+    for (uint32_t r = 0; r < orders; r++) {
+        mesh_table_clear(table);
+        table->prices = (struct mesh_prices){.eject = 2 * MESH_UNIT,
+                                             .noise = MESH_UNIT / 8 - 1,
+                                             .grudge = MESH_UNIT / 2,
+                                             .salt = weft_rng_next(rng)};
+        weft_rng_shuffle(rng, order, table->net_count);
+        for (uint32_t n = 0; n < table->net_count; n++) {
+            mesh_table_queue(table, order[n]);
+        }
+        if (mesh_table_negotiate(table, SEARCHES_A_PAIR * table->net_count)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_cut(struct weft_mesh_cut *cut, struct weft_mesh_router *router,
+                     const struct weft_mesh_pair *pairs, uint32_t pair_count,
+                     struct weft_arena scratch)
+{
+    if (!router->measured) {
+        weft_mesh_capacities(router->capacity, router->mesh, scratch);
+        router->measured = true;
+    }
+    return weft_mesh_find_cut(cut, router->mesh, router->capacity, pairs, pair_count, scratch);
+}
+
+bool weft_mesh_route(struct weft_mesh_setting *setting, struct weft_mesh_router *router,
+                     const struct weft_mesh_pair *pairs, uint32_t pair_count,
+                     const struct weft_mesh_options *options,
+                     const struct weft_environment *environment)
+{
+    struct weft_arena scratch = environment->scratch;
+    if (!weft_mesh_check_pairs(router->mesh, pairs, pair_count, scratch, environment->error)) {
+        return false;
+    }
+    struct weft_mesh_setting found = {.answer = WEFT_MESH_UNANSWERED};
+    struct weft_rng rng;
+    weft_rng_init(&rng, environment->seed);
+    struct mesh_table table;
+    bool ways = mesh_table_open(&table, router->mesh, pairs, pair_count, options, &scratch);
+    bool negotiates = !options->solver_alone && ways;
+    bool routed = negotiates && negotiate(&table, 1, &rng, scratch);
+    bool cut = !routed && !options->solver_alone &&
+               find_cut(&found.cut, router, pairs, pair_count, scratch);
+    routed = routed || (negotiates && !cut && negotiate(&table, RESTARTS - 1, &rng, scratch));
+    if (cut) {
+        found.answer = WEFT_MESH_CUT;
+    } else if (!routed && !options->no_solver) {
+        uint8_t *cells = WEFT_NEW(&scratch, uint8_t, router->mesh->cell_count);
+        found.answer = mesh_solve(cells, router->mesh, pairs, pair_count, options->stuck,
+                                  CONFLICTS_MAX, environment->stop, scratch);
+        found.solved = true;
+        routed = found.answer == WEFT_MESH_ROUTED;
+        if (routed) {
+            mesh_table_take(&table, cells, scratch);
+        }
+    }
+    if (routed) {
+        uint64_t effort =
+            options->effort > 0 ? options->effort : (uint64_t)WEFT_MESH_EFFORT * pair_count;
+        if (!options->solver_alone) {
+            mesh_shorten(&table, effort, &rng, environment->stop, scratch);
+        }
+        mesh_table_give(&found, &table, environment->arena);
+    }
+    *setting = found;
+    return true;
+}
