@@ -8,11 +8,15 @@
 // takes too many steps is cut; the first layout at that limit is taken then, without proof.
 //
 // A slice is placed in units of a server's chips where as many servers have them; else in smaller
-// ones, down to single chips. The optimum is over placements of these units.
+// ones, down to single chips. The optimum is over placements of these units. Where they are
+// refused for fibers or wavelengths, smaller ones are tried with a part of the steps that are left:
+// their bundles are thinner, and they fit where fibers are fewer than the links of a server's side.
 
 #include "search.h"
 
 #include <string.h>
+
+#define FINER_SHARE 2u // of the steps that are left, for units smaller than those with room
 
 struct solution {
     struct rack_outcome outcome;
@@ -189,7 +193,10 @@ bool rack_exact(struct weft_rack_slice *slice, struct weft_rack_state *state,
                    .stop = options->stop},
         .outcome = outcome,
     };
+    uint64_t limit = all.effort.limit;
+    bool tried = false;
     bool proved = true;
+    struct rack_outcome refused = {.reason = WEFT_RACK_FRAGMENTATION};
     uint32_t most = chips < rack->chips_per_server ? chips : rack->chips_per_server;
     for (uint32_t volume = most; volume >= 1; volume--) {
         uint32_t unit[3];
@@ -204,13 +211,19 @@ bool rack_exact(struct weft_rack_slice *slice, struct weft_rack_state *state,
         struct rack_shape shape;
         struct weft_arena arena = weft_arena_split(&scratch);
         rack_shape_build(&shape, sides, unit, lanes, &arena);
+        uint64_t rest = limit - all.effort.steps;
+        all.effort.limit = tried ? all.effort.steps + rest / FINER_SHARE : limit;
         bool placed = place_units(slice, state, &shape, &all, scratch);
         outcome->steps = all.effort.steps;
         if (placed) {
             return true;
         }
         proved = proved && outcome->proved;
+        refused = tried ? refused : *outcome;
+        tried = true;
     }
-    outcome->proved = proved;
+    refused.steps = outcome->steps;
+    refused.proved = proved;
+    *outcome = refused;
     return false;
 }

@@ -183,7 +183,7 @@ static enum rack_answer route_next(struct program *program, uint32_t depth, uint
     uint32_t pair = from < to ? from * n + to : to * n + from;
     for (uint32_t i = 0; i < program->kept[pair].count; i++) {
         const struct rack_path *path = &program->pairs->paths[pair][program->kept[pair].at[i]];
-        if (!rack_step(program->effort)) {
+        if (!rack_step(program->effort, 1)) {
             return RACK_CUT;
         }
         if (!use_path(program, path, edge->circuits)) {

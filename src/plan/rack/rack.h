@@ -192,12 +192,13 @@ struct rack_effort {
     uint64_t limit;
     weft_stop stop;
 };
-// One more step; false when that is too many.
-static inline bool rack_step(struct rack_effort *effort)
+// More steps, each some tens of nanoseconds; false when these are too many.
+static inline bool rack_step(struct rack_effort *effort, uint32_t steps)
 {
-    effort->steps++;
-    return effort->steps < effort->limit &&
-           ((effort->steps & 0xfff) != 0 || !weft_stopped(effort->stop));
+    uint64_t before = effort->steps;
+    effort->steps += steps;
+    bool asks = before >> 12 != effort->steps >> 12;
+    return effort->steps < effort->limit && !(asks && weft_stopped(effort->stop));
 }
 
 // ---- routes (router.c) ----

@@ -81,7 +81,7 @@ static enum rack_answer extend(struct walk *walk, const struct rack_demand *dema
     next &= length > 1 ? ~rack_bit(demand->to) : next;
     for (; next != 0; next &= next - 1) {
         uint32_t s = rack_first(next);
-        if (!rack_step(walk->router->effort)) {
+        if (!rack_step(walk->router->effort, 1)) {
             return RACK_CUT;
         }
         if (walk->router->left[rack_link(walk->router->tables, at, s)] < demand->circuits) {
@@ -133,6 +133,9 @@ static enum rack_answer route_next(struct walk *walk, uint32_t spent)
     struct rack_router *router = walk->router;
     if (walk->remaining == 0) {
         return router->accept == NULL ? RACK_FOUND : router->accept(router->context);
+    }
+    if (!rack_step(router->effort, walk->remaining)) {
+        return RACK_CUT;
     }
     uint32_t most = router->tables->hops_max;
     uint32_t sum = 0;

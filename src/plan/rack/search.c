@@ -24,7 +24,7 @@
 
 #include <string.h>
 
-#define UNREACHED 100000u // more than any sum of distances
+#define RACK_UNREACHED 8000u // more than any sum of distances; six of them fit a word of 16 bits
 
 // ---- what the rack is like now ----
 
@@ -115,7 +115,8 @@ void rack_search_open(struct rack_search *search, const struct weft_rack_state *
         .distance = WEFT_NEW(arena, uint8_t, (size_t)n * n),
         .room = WEFT_NEW(arena, uint32_t, n),
         .servers = WEFT_NEW(arena, uint8_t, units),
-        .sum = WEFT_NEW(arena, uint32_t, (size_t)units * n),
+        .sum = WEFT_NEW(arena, uint16_t, (size_t)units * n),
+        .far = WEFT_NEW(arena, uint16_t, (size_t)n * n),
         .least = WEFT_NEW(arena, uint32_t, units),
         .forced = shape->circuits_least == shape->circuits_most && state->tables.hops_max >= n,
     };
@@ -154,6 +155,10 @@ static void find_distances(struct rack_search *search)
             front = found & ~seen;
             seen |= found;
         }
+    }
+    for (uint32_t i = 0; i < n * n; i++) {
+        uint8_t distance = search->distance[i];
+        search->far[i] = distance == RACK_FAR ? RACK_UNREACHED : distance;
     }
 }
 
@@ -314,8 +319,12 @@ static enum rack_answer finish(struct rack_search *search)
     const struct rack_shape *shape = search->shape;
     struct weft_arena scratch = search->scratch;
     uint32_t pieces = pieces_of(search);
+    search->effort->steps += 8;
     if (search->have && pieces >= search->best.pieces) {
         return RACK_NONE;
+    }
+    if (!rack_step(search->effort, shape->edge_count)) {
+        return RACK_CUT;
     }
     struct rack_demand *demands = WEFT_NEW_RAW(&scratch, struct rack_demand, shape->edge_count + 1);
     uint32_t direct = 0;
@@ -396,7 +405,7 @@ static uint32_t list_choices(struct choice *choices, const struct rack_search *s
         bool allowed = depth == 0
                            ? search->orbit[s] == s
                            : search->orbit[s] >= search->orbit[search->servers[search->order[0]]];
-        if (search->room[s] == 0 || !allowed || cost >= UNREACHED) {
+        if (search->room[s] == 0 || !allowed || cost >= RACK_UNREACHED) {
             continue;
         }
         uint32_t i = count++;
@@ -411,32 +420,81 @@ static uint32_t list_choices(struct choice *choices, const struct rack_search *s
     return count;
 }
 
-// Puts a unit on a server (or takes it away): its neighbors' sums and what is left to bound.
-static void settle(struct rack_search *search, uint32_t unit, uint32_t server, bool placed)
+// What settle changes of a unit's neighbors.
+struct before {
+    uint32_t count;
+    uint32_t units[6];
+    uint32_t least[6];
+    uint32_t rest;
+};
+
+// Neighbors of a unit that are not placed.
+static void list_waiting(struct before *before, const struct rack_search *search, uint32_t unit)
 {
     const struct rack_shape *shape = search->shape;
-    uint32_t n = search->state->tables.server_count;
-    search->room[server] += placed ? WEFT_NONE : 1;
-    search->servers[unit] = placed ? (uint8_t)server : RACK_FAR;
+    before->count = 0;
+    before->rest = search->rest;
     for (uint32_t k = shape->first[unit]; k < shape->first[unit + 1]; k++) {
         const struct rack_edge *edge = &shape->edges[shape->incident[k]];
         uint32_t other = edge->u == unit ? edge->v : edge->u;
-        if (search->servers[other] != RACK_FAR) {
-            continue;
+        if (search->servers[other] == RACK_FAR) {
+            before->units[before->count] = other;
+            before->least[before->count++] = search->least[other];
         }
-        uint32_t *sum = &search->sum[other * n];
-        uint32_t least = UNREACHED;
-        for (uint32_t s = 0; s < n; s++) {
-            uint32_t far = search->distance[server * n + s];
-            far = far == RACK_FAR ? UNREACHED : far;
-            sum[s] += placed ? far : -far;
-            least = search->room[s] > 0 && sum[s] < least ? sum[s] : least;
-        }
-        search->open += placed ? WEFT_NONE : 1;
-        search->rest -= search->least[other];
-        search->least[other] = least;
-        search->rest += least;
     }
+}
+
+// Puts a unit on a server: the sums of its neighbors, and what is left to bound.
+static void settle(struct rack_search *search, uint32_t unit, uint32_t server,
+                   const struct before *before)
+{
+    uint32_t n = search->state->tables.server_count;
+    const uint16_t *far = &search->far[server * n];
+    search->room[server]--;
+    search->servers[unit] = (uint8_t)server;
+    search->open -= before->count;
+    for (uint32_t k = 0; k < before->count; k++) {
+        uint16_t *sum = &search->sum[before->units[k] * n];
+        uint16_t least = RACK_UNREACHED;
+        for (uint32_t s = 0; s < n; s++) {
+            sum[s] = (uint16_t)(sum[s] + far[s]);
+            uint16_t now = search->room[s] > 0 ? sum[s] : RACK_UNREACHED;
+            least = now < least ? now : least;
+        }
+        search->rest += least - before->least[k];
+        search->least[before->units[k]] = least;
+    }
+}
+
+static void take_back(struct rack_search *search, uint32_t unit, uint32_t server,
+                      const struct before *before)
+{
+    uint32_t n = search->state->tables.server_count;
+    const uint16_t *far = &search->far[server * n];
+    search->room[server]++;
+    search->servers[unit] = RACK_FAR;
+    search->open += before->count;
+    search->rest = before->rest;
+    for (uint32_t k = 0; k < before->count; k++) {
+        uint16_t *sum = &search->sum[before->units[k] * n];
+        for (uint32_t s = 0; s < n; s++) {
+            sum[s] = (uint16_t)(sum[s] - far[s]);
+        }
+        search->least[before->units[k]] = before->least[k];
+    }
+}
+
+// Whether a bound is within the hops that are allowed.
+static bool within(struct rack_search *search, uint32_t bound)
+{
+    if (bound >= RACK_UNREACHED) {
+        return false;
+    }
+    if (search->hops_max != WEFT_NONE && bound > search->hops_max) {
+        search->next_hops = bound < search->next_hops ? bound : search->next_hops;
+        return false;
+    }
+    return true;
 }
 
 static enum rack_answer place_next(struct rack_search *search, uint32_t depth, uint32_t cost)
@@ -445,42 +503,31 @@ static enum rack_answer place_next(struct rack_search *search, uint32_t depth, u
         return finish(search);
     }
     struct choice choices[WEFT_RACK_SERVERS_MAX];
+    struct before before;
     uint32_t count = list_choices(choices, search, depth);
     uint32_t unit = search->order[depth];
-    search->rest -= search->least[unit];
+    uint32_t least = search->least[unit];
     enum rack_answer answer = RACK_NONE;
+    search->rest -= least;
+    list_waiting(&before, search, unit);
+    uint32_t ahead = search->rest + (search->open - before.count) * search->least_distance;
     for (uint32_t i = 0; i < count && answer == RACK_NONE; i++) {
         uint32_t now = cost + choices[i].cost;
-        if (!rack_step(search->effort)) {
+        if (!within(search, now + ahead)) {
+            break; // so are the dearer ones
+        }
+        if (!rack_step(search->effort, 2 + before.count)) {
             answer = RACK_CUT;
             break;
         }
-        uint32_t before[6];
-        uint32_t neighbors = search->shape->first[unit + 1] - search->shape->first[unit];
-        const uint32_t *incident = search->shape->incident + search->shape->first[unit];
-        for (uint32_t k = 0; k < neighbors; k++) {
-            const struct rack_edge *edge = &search->shape->edges[incident[k]];
-            before[k] = search->least[edge->u == unit ? edge->v : edge->u];
-        }
-        settle(search, unit, choices[i].server, true);
-        uint32_t bound = now + search->rest + search->open * search->least_distance;
-        bool reaches = bound < UNREACHED;
-        if (reaches && search->hops_max != WEFT_NONE && bound > search->hops_max) {
-            search->next_hops = bound < search->next_hops ? bound : search->next_hops;
-        } else if (reaches && !has_lesser(search, depth)) {
+        settle(search, unit, choices[i].server, &before);
+        if (within(search, now + search->rest + search->open * search->least_distance) &&
+            !has_lesser(search, depth)) {
             answer = place_next(search, depth + 1, now);
         }
-        settle(search, unit, choices[i].server, false);
-        for (uint32_t k = 0; k < neighbors; k++) { // as they were, not as room has them now
-            const struct rack_edge *edge = &search->shape->edges[incident[k]];
-            uint32_t other = edge->u == unit ? edge->v : edge->u;
-            if (search->servers[other] == RACK_FAR) {
-                search->rest += before[k] - search->least[other];
-                search->least[other] = before[k];
-            }
-        }
+        take_back(search, unit, choices[i].server, &before);
     }
-    search->rest += search->least[unit];
+    search->rest += least;
     return answer;
 }
 

@@ -23,6 +23,7 @@ struct rack_search {
     // At a limit of the load.
     uint32_t *left;    // of a link: channels within the limit
     uint8_t *distance; // server_count^2 over links with room, RACK_FAR = none
+    uint16_t *far;     // the same, where none is more than any sum
     uint32_t *room;    // of a server: units
     uint32_t least_distance;
     bool forced; // edges take a direct link where it has room: as good as any other route
@@ -31,7 +32,7 @@ struct rack_search {
     uint64_t pieces_steps;
     // A placement as far as it goes.
     uint8_t *servers; // of a unit, RACK_FAR = none yet
-    uint32_t *sum;    // unit * server_count: distances to placed neighbors
+    uint16_t *sum;    // unit * server_count: distances to placed neighbors
     uint32_t *least;  // of a unit: the least of these over servers with room
     uint32_t rest;    // of least, over units that are not placed
     uint32_t open;    // edges of which neither end is placed
