@@ -70,24 +70,6 @@ static void extend_sets(struct set *sets, uint32_t *count, const struct weft_rac
     }
 }
 
-// Gives a tenant's id to the slice that was placed anew for it, and its old arrays back.
-static uint32_t take_over(struct weft_rack_state *state, uint32_t tenant, uint32_t placed)
-{
-    struct weft_rack_slice *old = &state->slices[tenant];
-    struct weft_rack_slice *new = &state->slices[placed];
-    uint32_t moved = 0;
-    for (uint32_t c = 0; c < new->chip_count; c++) {
-        moved += new->chips[c] != old->chips[c];
-        state->holder[new->chips[c]] = tenant;
-    }
-    rack_block_give(state, (void *)(uintptr_t)old->chips, state->blocks[tenant]);
-    *old = *new;
-    old->tenant = tenant;
-    state->blocks[tenant] = state->blocks[placed];
-    new->tenant = WEFT_NONE;
-    return moved;
-}
-
 // The tenants of a set again, where they now fit; false: not all, and none of them is placed.
 static bool place_again(uint32_t *placed, const struct migration *migration, const struct set *set,
                         struct weft_arena scratch)
@@ -145,7 +127,7 @@ static bool try_set(struct weft_rack_slice *slice, const struct migration *migra
     struct weft_rack_slice *kept = &state->slices[found.tenant];
     uint32_t *moved = (uint32_t *)(uintptr_t)kept->moved; // the room that its block has for them
     for (uint32_t i = 0; i < set->count; i++) {
-        kept->moved_chips += take_over(state, set->tenants[i], placed[i]);
+        kept->moved_chips += rack_take_over(state, set->tenants[i], placed[i]);
         moved[i] = set->tenants[i];
     }
     kept->moved_count = set->count;

@@ -163,6 +163,10 @@ void rack_mark_chips(struct weft_rack_state *state, const struct weft_rack_slice
 void rack_lift(struct weft_rack_state *state, const struct weft_rack_slice *slice);
 void rack_lay(struct weft_rack_state *state, const struct weft_rack_slice *slice);
 
+// Gives the id of a tenant that was lifted to the slice that was placed anew for it, and its old
+// arrays back. Returns how many chips differ.
+uint32_t rack_take_over(struct weft_rack_state *state, uint32_t tenant, uint32_t placed);
+
 // ---- slices of layouts (commit.c) ----
 
 // Chips, channels and arrays for a layout, as a new tenant. False: no wavelengths; nothing is

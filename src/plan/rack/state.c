@@ -149,6 +149,23 @@ void rack_lay(struct weft_rack_state *state, const struct weft_rack_slice *slice
     mark(state, slice, true);
 }
 
+uint32_t rack_take_over(struct weft_rack_state *state, uint32_t tenant, uint32_t placed)
+{
+    struct weft_rack_slice *old = &state->slices[tenant];
+    struct weft_rack_slice *new = &state->slices[placed];
+    uint32_t moved = 0;
+    for (uint32_t c = 0; c < new->chip_count; c++) {
+        moved += new->chips[c] != old->chips[c];
+        state->holder[new->chips[c]] = tenant;
+    }
+    rack_block_give(state, (void *)(uintptr_t)old->chips, state->blocks[tenant]);
+    *old = *new;
+    old->tenant = tenant;
+    state->blocks[tenant] = state->blocks[placed];
+    new->tenant = WEFT_NONE;
+    return moved;
+}
+
 void weft_rack_release(struct weft_rack_state *state, uint32_t tenant)
 {
     WEFT_ASSERT(tenant < state->tenant_count && state->slices[tenant].tenant == tenant);
