@@ -14,6 +14,7 @@ static const struct cli_entry subs[] = {
      optics_collective},
     {"mixnet", "a model with experts on such circuits, against Fat-trees", optics_mixnet},
     {"sip", "SiP-ML: a model on accelerators of silicon photonics", optics_sip},
+    {"rack", "photonic racks: slices for tenants, and spares", optics_rack},
     {"rails", "a job on rails of optical switches, re-wired between phases", optics_rails},
     {"rails-cost", "photonic rails against packet switches, in dollars and watts",
      optics_rails_cost},

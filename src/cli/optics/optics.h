@@ -19,6 +19,7 @@ int optics_mesh_route(int argc, char **argv);
 int optics_mesh_trace(int argc, char **argv);
 int optics_mixnet(int argc, char **argv);
 int optics_sip(int argc, char **argv);
+int optics_rack(int argc, char **argv);
 int optics_rails(int argc, char **argv);
 int optics_rails_cost(int argc, char **argv);
 
