@@ -6,6 +6,7 @@
 
 static const struct cli_entry subs[] = {
     {"spares", "how many accelerators to keep free for those that fail", optics_rack_spares},
+    {"tenants", "tenants that come and go, on optical and electrical racks", optics_rack_tenants},
     {NULL, NULL, NULL},
 };
 

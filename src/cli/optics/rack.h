@@ -8,5 +8,6 @@
 #include "optics.h"
 
 int optics_rack_spares(int argc, char **argv);
+int optics_rack_tenants(int argc, char **argv);
 
 #endif
