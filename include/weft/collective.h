@@ -2,8 +2,7 @@
 #ifndef WEFT_COLLECTIVE_H
 #define WEFT_COLLECTIVE_H
 
-// Collectives: schedules of chunk transfers between ranks, the algorithms that write them, and the
-// checker that executes them.
+// Collectives: schedules of chunk transfers between ranks, algorithms that write them, a checker.
 //
 //   algorithm | synthesis | file ──► [collective] ──► taskgraph, plan, format
 //
@@ -153,8 +152,7 @@ struct weft_schedule_report {
     uint32_t send_slots_max; // by one rank in all rounds
     uint32_t send_port_max;  // transfers out of one rank in one round
     uint32_t receive_port_max;
-    // The first violation: where, and what in words. WEFT_NONE where it has no step (a rank that
-    // ends without a chunk).
+    // The first violation: where, and what in words. WEFT_NONE: of no step (a rank lacks a chunk).
     uint32_t bad_step;
     uint32_t bad_item;
     uint32_t bad_round;
@@ -193,11 +191,12 @@ enum weft_algorithm {
     WEFT_ALGORITHM_DOUBLE_TREE,      // two complementary binary trees (Sanders et al. 2009)
     WEFT_ALGORITHM_HALVING_DOUBLING, // Rabenseifner 2004; any n
     WEFT_ALGORITHM_RECURSIVE_DOUBLING,
-    WEFT_ALGORITHM_BRUCK,        // ALLGATHER, ALLTOALL (Bruck et al. 1997)
-    WEFT_ALGORITHM_HIERARCHICAL, // server x rail: reduce-scatter, all-reduce, all-gather
-    WEFT_ALGORITHM_TORUS,        // 2D or 3D, a phase a dimension, all dimensions busy
-    WEFT_ALGORITHM_DIRECT,       // everybody to everybody
-    WEFT_ALGORITHM_STAGED,       // ALLTOALL by server, then by rail
+    WEFT_ALGORITHM_BRUCK,              // ALLGATHER, ALLTOALL (Bruck et al. 1997)
+    WEFT_ALGORITHM_HIERARCHICAL,       // server x rail: reduce-scatter, all-reduce, all-gather
+    WEFT_ALGORITHM_TORUS,              // 2D or 3D, a phase a dimension, all dimensions busy
+    WEFT_ALGORITHM_DIRECT,             // everybody to everybody
+    WEFT_ALGORITHM_STAGED,             // ALLTOALL by server, then by rail
+    WEFT_ALGORITHM_RECURSIVE_EXCHANGE, // by any radices, radix - 1 peers at once
     WEFT_ALGORITHM_STRAGGLAR,
     WEFT_ALGORITHM_SYNTHESIZE,   // for a fabric: weft_synthesize
     WEFT_ALGORITHM_PACKED_TREES, // for a fabric and what else it carries: weft_pack_trees
@@ -210,11 +209,13 @@ struct weft_algorithm_options {
     uint32_t chunk_factor; // sub-chunks: multiplies the fewest chunks it needs; 0 = 1
     uint32_t root;         // BROADCAST, REDUCE
     uint32_t straggler;    // STRAGGLAR: the late rank
-    // TORUS: x, y, z, nearly square if 0; HIERARCHICAL, STAGED: ranks a server, the largest divisor
-    // of n up to 8 if 0.
+    // TORUS: x, y, z (0: near square). HIERARCHICAL, STAGED: ranks a server (0: a divisor up to 8).
     uint32_t shape[3];
     const struct weft_ring *rings; // MULTI_RING: member ids are ranks
     uint32_t ring_count;
+    uint32_t radix; // RECURSIVE_EXCHANGE: the largest; 0 = 4, or n's largest prime factor if more
+    uint32_t radix_count;
+    const uint32_t *radices; // all of them, the outermost first, instead
 };
 
 const char *weft_algorithm_name(enum weft_algorithm algorithm); // "ring", "halving-doubling", ...
@@ -407,8 +408,7 @@ bool weft_schedule_lower_tasks(struct weft_task_list *list, const struct weft_sc
 
 // ---- collectives of a task graph ----
 
-// What the collectives of a group run as instead of rings, those of size_min_bytes to
-// size_max_bytes.
+// What a group's collectives of size_min_bytes to size_max_bytes run as instead of rings.
 struct weft_collective_choice {
     uint32_t group;
     uint64_t size_min_bytes;

@@ -39,3 +39,24 @@ try weft optics collective --ranks 8 --kind broadcast
 try weft optics collective --ranks 8 --dark-time 1us,soon
 try weft optics collective --ranks 8 --rate 0Gbps
 try weft optics collective
+# A chip's own circuits.
+try weft optics collective --ranks 64 --circuits 3 --rate 300GB/s --dark-time 3.7us
+try weft optics collective --ranks 30 --circuits 4 --wavelengths 16 --kind reduce-scatter \
+    --size 100kB,1GB --dark-time 1us,1ms
+try weft optics collective --ranks 13 --circuits 3 --size 1MiB --engine flow
+weft optics collective --ranks 16 --circuits 3 --size 64KiB --engine packet --json | python3 -c '
+import json, sys
+t = json.load(sys.stdin)["settings"][0]
+print(t["regimes"])
+for a in t["cases"][0]["algorithms"]:
+    print(a["name"], a["radices"], a["changes"], a["stays"], a["played_ratio"] < 0.01)'
+try weft optics collective --ranks 64 --circuits 3 --planes 2
+try weft optics collective --ranks 64 --circuits 3 --kind alltoall
+try weft optics collective --ranks 64 --kind allgather
+try weft optics collective --ranks 64 --wavelengths 3
+try weft optics collective --ranks 64 --circuits 3 --size 1MiB,none
+try weft optics collective --ranks 64 --circuits 3 --size 0B
+try weft optics collective --ranks 1024 --circuits 3 --size 1MiB --engine flow
+try weft collective check recursive-exchange --ranks 48 --radix 4
+try weft collective check recursive-exchange --ranks 42 --radix 4
+try weft collective check ring --ranks 42 --radix 4

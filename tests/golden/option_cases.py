@@ -389,6 +389,13 @@ CASES += [
     Case("profile", "profile", "vgg16-16 --servers 16 --json", {"cluster": ["small.yaml"]}),
 ]
 
+CASES += [
+    Case("optics-collective", "optics collective", "--ranks 16 --json",
+         {"kind": ["alltoall"], "planes": ["1"], "circuits": ["3"]}),
+    Case("optics-collective-chips", "optics collective", "--ranks 16 --circuits 3 --json",
+         {"circuits": ["1"], "wavelengths": ["7"]}),
+]
+
 PAIRS = ",".join(["200"] * 20)
 CASES += [
     Case("photonic-multiply", "photonic multiply", f"{PAIRS} {PAIRS} --wavelengths 2 --json",
@@ -490,6 +497,8 @@ CASES += [
          "synthesize --fabric torus:4x2 --kind allgather --json", LINKS,
          {key: BOUND for key in ("size", "degree", "latency", "rate", "host-rate",
                                  "cluster")}),
+    Case("check-exchange", "collective check", "recursive-exchange --ranks 16 --json",
+         {"fabric": ["ring:16"], "radix": ["2"]}, {"fabric": ROOM}),
     Case("show-ring", "collective show", "ring --ranks 8 --json", {"fabric": ["ring:8"]},
          {"fabric": ROOM}),
     Case("show-text", "collective show", "ring --ranks 8", {"fabric": ["ring:8"]},

@@ -56,7 +56,9 @@ static void expect_time(const struct attempt *attempt, const struct weft_schedul
         fail_msg("%s: closed form %.17g s, round by round %.17g s", words_of(attempt), closed,
                  rounds);
     }
-    if (!(bound <= rounds * (1 + 1e-12)) || !(bound > 0)) {
+    // The bound is of one message a rank and round.
+    bool several = attempt->algorithm == WEFT_ALGORITHM_RECURSIVE_EXCHANGE;
+    if ((!several && !(bound <= rounds * (1 + 1e-12))) || !(bound > 0)) {
         fail_msg("%s: %.17g s, bound %.17g s", words_of(attempt), rounds, bound);
     }
 }
@@ -139,7 +141,7 @@ static void small_counts_are_sound(void **state)
     for (uint32_t n = 2; n <= 130; n++) {
         uint32_t count = check_count(n, 1);
         bool power = (n & (n - 1)) == 0;
-        assert_int_equal(count, 39 + power + (n > 2));
+        assert_int_equal(count, 42 + power + (n > 2));
     }
 }
 

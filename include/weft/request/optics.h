@@ -6,6 +6,7 @@
 // core that plans with moving circuits stand on, asked directly.
 
 #include "weft/circuit.h"
+#include "weft/collective/recursive.h"
 #include "weft/collective/rewired.h"
 #include "weft/request.h"
 
@@ -101,6 +102,56 @@ bool weft_request_rewired(struct weft_rewired_result *result,
 const char *weft_request_rewired_json(const struct weft_rewired_result *result,
                                       const struct weft_rewired_request *request,
                                       struct weft_arena *arena);
+
+// ---- the same over a chip's own circuits ----
+
+enum { WEFT_RECURSIVE_SIZE_MAX = 32, WEFT_RECURSIVE_ROW_MAX = 16, WEFT_RECURSIVE_SAVED_COUNT = 3 };
+struct weft_recursive_request {
+    struct weft_recursive_options options; // rate_Bps and change_s: those of the lists
+    uint32_t size_count;
+    uint64_t sizes_bytes[WEFT_RECURSIVE_SIZE_MAX];
+    uint32_t rate_count;
+    double rates_Bps[WEFT_REWIRED_LIST_MAX];
+    uint32_t change_count;
+    uint64_t changes_ps[WEFT_REWIRED_LIST_MAX];
+    bool plays; // in an engine, too
+    bool packets;
+};
+// The ring, each radix of which the chips are a power, as published (every round sets its circuits
+// anew), and the best radices with the choice to stay.
+struct weft_recursive_row {
+    const char *name;                // "ring", "radix-4", "best"
+    uint32_t radix;                  // 0: the ring or the best
+    struct weft_recursive_plan plan; // of the case's size
+    double played_s;                 // negative: it was not
+};
+struct weft_recursive_case {
+    uint64_t size_bytes;
+    const struct weft_recursive_row *rows;
+};
+// One rate and one time of a change.
+struct weft_recursive_setting {
+    double rate_Bps;
+    double change_s;
+    uint32_t case_count;
+    const struct weft_recursive_case *cases; // by size
+    // Per row but the first: the largest sizes at which so much of the ring's time is saved.
+    const double (*regimes_bytes)[WEFT_RECURSIVE_SAVED_COUNT];
+};
+struct weft_recursive_result {
+    uint32_t row_count;
+    double saved_ratios[WEFT_RECURSIVE_SAVED_COUNT]; // 0.74, the published one; a half; a tenth
+    uint32_t setting_count;                          // by rate, then by change
+    const struct weft_recursive_setting *settings;
+};
+// Fails with USAGE where chips, sizes, rates or times are missing or 0, and as engines do.
+bool weft_request_recursive(struct weft_recursive_result *result,
+                            const struct weft_recursive_request *request,
+                            struct weft_request_environment *environment) WEFT_MUST_USE;
+// "weft.optics-recursive/1"
+const char *weft_request_recursive_json(const struct weft_recursive_result *result,
+                                        const struct weft_recursive_request *request,
+                                        struct weft_arena *arena);
 
 // ---- circuits that change ----
 

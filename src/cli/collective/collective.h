@@ -41,6 +41,7 @@ enum {
     COLLECTIVE_ROOT,
     COLLECTIVE_STRAGGLER,
     COLLECTIVE_SHAPE,
+    COLLECTIVE_RADIX,
     COLLECTIVE_FABRIC,
     COLLECTIVE_SIZE,
 };
@@ -62,6 +63,7 @@ enum {
          0,                                                                                        \
          "sides of torus (4x4x4); ranks a server of hierarchical and staged (8)",                  \
          0},                                                                                       \
+        {"radix", COLLECTIVE_RADIX, "R", 0, "of recursive-exchange: the largest (4)", 0},          \
         {"fabric",                                                                                 \
          COLLECTIVE_FABRIC,                                                                        \
          "F",                                                                                      \

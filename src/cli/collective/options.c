@@ -74,6 +74,8 @@ error_t collective_parse(int key, char *argument, struct argp_state *state)
                       argument);
         }
         return cli_value(cli, fine, "shape");
+    case COLLECTIVE_RADIX:
+        return cli_count(cli, &options->radix, "radix", argument, 2, RANKS_MAX);
     case COLLECTIVE_FABRIC:
         input->request.fabric = argument;
         return 0;

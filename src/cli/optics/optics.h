@@ -9,6 +9,10 @@
 #include "weft/request/optics.h"
 
 int optics_collective(int argc, char **argv);
+// Over a chip's own circuits: answers and prints; what `planes` says of kind, ranks, latency, rates
+// and times goes for `chips`, too.
+bool optics_collective_chips(struct cli *cli, struct weft_recursive_request *chips,
+                             const struct weft_rewired_request *planes);
 int optics_change(int argc, char **argv);
 int optics_check(int argc, char **argv);
 int optics_color(int argc, char **argv);

@@ -43,6 +43,8 @@ static const struct entry entries[WEFT_ALGORITHM_COUNT] = {
                                KINDS_REDUCTION | KINDS_ROOTED | 1u << WEFT_COLLECTIVE_ALLTOALL,
                                weft_write_direct},
     [WEFT_ALGORITHM_STAGED] = {"staged", 1u << WEFT_COLLECTIVE_ALLTOALL, weft_write_staged},
+    [WEFT_ALGORITHM_RECURSIVE_EXCHANGE] = {"recursive-exchange", KINDS_REDUCTION,
+                                           weft_write_recursive_exchange},
     [WEFT_ALGORITHM_STRAGGLAR] = {"stragglar", 1u << WEFT_COLLECTIVE_ALLREDUCE, NULL},
     [WEFT_ALGORITHM_SYNTHESIZE] = {"synthesize",
                                    KINDS_REDUCTION | 1u << WEFT_COLLECTIVE_BROADCAST |
@@ -117,7 +119,10 @@ bool weft_algorithm_complete(struct weft_algorithm_options *options, enum weft_a
     options->chunk_factor = options->chunk_factor > 0 ? options->chunk_factor : 1;
     bool shaped = algorithm == WEFT_ALGORITHM_TORUS || algorithm == WEFT_ALGORITHM_HIERARCHICAL ||
                   algorithm == WEFT_ALGORITHM_STAGED;
-    return !shaped || weft_algorithm_shape(options, algorithm, error);
+    uint32_t radices[WEFT_RADICES_MAX];
+    return (!shaped || weft_algorithm_shape(options, algorithm, error)) &&
+           (algorithm != WEFT_ALGORITHM_RECURSIVE_EXCHANGE ||
+            weft_algorithm_radices(radices, options, error) > 0);
 }
 
 bool weft_algorithm_build(struct weft_schedule *schedule, enum weft_algorithm algorithm,

@@ -11,6 +11,7 @@
 // byte.
 
 #include "weft/collective.h"
+#include "weft/collective/recursive.h"
 
 struct weft_step_writer {
     struct weft_algorithm_options options; // complete: chunk_factor > 0, shape multiplies to n
@@ -82,6 +83,8 @@ bool weft_write_hierarchical(struct weft_step_writer *writer, struct weft_error 
 bool weft_write_torus(struct weft_step_writer *writer, struct weft_error *error) WEFT_MUST_USE;
 bool weft_write_direct(struct weft_step_writer *writer, struct weft_error *error) WEFT_MUST_USE;
 bool weft_write_staged(struct weft_step_writer *writer, struct weft_error *error) WEFT_MUST_USE;
+bool weft_write_recursive_exchange(struct weft_step_writer *writer, struct weft_error *error)
+    WEFT_MUST_USE;
 
 // Reduce-scatter or all-gather along the circulant graph (bruck.c): every rank r works in slots
 // r*K to (r+n)*K, K slots a rank's block, block b in slot b*K or (b+n)*K. Takes `weft_log2_ceil(n)`
@@ -107,6 +110,11 @@ bool weft_algorithm_complete(struct weft_algorithm_options *options, enum weft_a
 // What a reduce-scatter (with gamma) or an all-gather (without) on a torus takes; options complete.
 double weft_torus_seconds(const struct weft_algorithm_options *options, double size_bytes,
                           const struct weft_cost_model *model, double gamma_s_per_byte);
+// The radices of a recursive exchange, by its options; fails with INPUT and the remedy where there
+// are none. Returns how many; 0: it failed.
+uint32_t weft_algorithm_radices(uint32_t radices[WEFT_RADICES_MAX],
+                                const struct weft_algorithm_options *options,
+                                struct weft_error *error) WEFT_MUST_USE;
 // How many of the numbers 1 to n-1 share no divisor with n, and the index-th of them.
 uint32_t weft_jump_count(uint32_t n);
 uint32_t weft_jump_at(uint32_t n, uint32_t index);

@@ -174,6 +174,16 @@ static double direct_half(const struct question *question, bool adds)
     return take(question, n - 1, share, adds);
 }
 
+// One message's alpha a radix: those to several peers go side by side.
+static double exchange_half(const struct question *question, bool adds)
+{
+    struct weft_error error;
+    uint32_t radices[WEFT_RADICES_MAX];
+    double n = question->options->rank_count;
+    double rounds = weft_algorithm_radices(radices, question->options, &error);
+    return take(question, rounds, (n - 1) / n, adds);
+}
+
 static double staged(const struct question *question)
 {
     double inside = question->options->shape[0];
@@ -210,6 +220,8 @@ static double one_half(const struct question *question, bool adds)
                                   adds ? question->model->gamma_s_per_byte : 0);
     case WEFT_ALGORITHM_DIRECT:
         return direct_half(question, adds);
+    case WEFT_ALGORITHM_RECURSIVE_EXCHANGE:
+        return exchange_half(question, adds);
     case WEFT_ALGORITHM_RECURSIVE_DOUBLING:
     case WEFT_ALGORITHM_BRUCK:
     case WEFT_ALGORITHM_STAGED:

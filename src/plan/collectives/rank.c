@@ -236,8 +236,9 @@ static void rank_size(void *context, uint32_t index, struct weft_arena scratch)
     for (enum weft_algorithm a = 0; a < WEFT_ALGORITHM_COUNT; a++) {
         struct weft_collective_time *time = &ranking->times[a];
         *time = (struct weft_collective_time){-1, 1};
-        if (!weft_algorithm_supports(a, kind) || a == WEFT_ALGORITHM_PACKED_TREES) {
-            continue; // packed trees are for what else a plan's network carries
+        if (!weft_algorithm_supports(a, kind) || a == WEFT_ALGORITHM_PACKED_TREES ||
+            a == WEFT_ALGORITHM_RECURSIVE_EXCHANGE) {
+            continue; // these are for what else a plan's network carries, and for several circuits
         }
         *time = question->network == NULL ? closed_time(question, a, ranking->size_bytes)
                                           : played_time(question, a, ranking->size_bytes, scratch);

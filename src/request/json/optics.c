@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // "weft.optics-maxmin/1", "weft.optics-color/1", "weft.optics-moe/1", "weft.optics-collective/1",
-// "weft.optics-change/1": circuits as matrices, switches as permutations, wavelengths of arcs,
-// times of collectives, changes over time. docs/circuits.md says what each key means.
+// "weft.optics-recursive/1", "weft.optics-change/1": circuits as matrices, switches as
+// permutations, wavelengths of arcs, times of collectives, changes over time. docs/circuits.md says
+// what each key means.
 
 #include "weft/request/optics.h"
 #include "request/json/json.h"
@@ -105,6 +106,84 @@ const char *weft_request_rewired_json(const struct weft_rewired_result *result,
         json_t *item = json_object();
         set_rewired_case(item, &result->cases[c]);
         json_array_append_new(cases, item);
+    }
+    return weft_set_finish(object, arena);
+}
+
+static void set_recursive_row(json_t *item, const struct weft_recursive_row *row, double ring_s)
+{
+    const struct weft_recursive_plan *plan = &row->plan;
+    weft_set_text(item, "name", row->name);
+    weft_set_text(item, "algorithm", plan->is_ring ? "ring" : "recursive-exchange");
+    weft_set_counts(item, "radices", plan->radices, plan->radix_count);
+    weft_set_real(item, "seconds", plan->seconds);
+    weft_set_real(item, "saved_ratio", 1 - plan->seconds / ring_s);
+    weft_set_count(item, "rounds", plan->round_count);
+    weft_set_count(item, "changes", plan->change_count);
+    json_t *stays = weft_set_list(item, "stays");
+    for (uint32_t t = 0; t < plan->round_count && plan->stays >> t != 0; t++) {
+        if ((plan->stays >> t & 1) != 0) {
+            json_array_append_new(stays, json_integer(t));
+        }
+    }
+    if (row->played_s >= 0) {
+        weft_set_real(item, "played_s", row->played_s);
+        weft_set_real(item, "played_ratio", row->played_s / plan->seconds - 1);
+    }
+}
+
+static void set_regimes(json_t *object, const struct weft_recursive_result *result,
+                        const struct weft_recursive_setting *setting)
+{
+    json_t *list = weft_set_list(object, "regimes");
+    for (uint32_t r = 1; r < result->row_count; r++) {
+        json_t *item = json_object();
+        weft_set_text(item, "name", setting->cases[0].rows[r].name);
+        json_t *sizes = weft_set_list(item, "up_to_bytes");
+        for (uint32_t g = 0; g < WEFT_RECURSIVE_SAVED_COUNT; g++) {
+            double bytes = setting->regimes_bytes[r - 1][g];
+            json_array_append_new(sizes, isinf(bytes) ? json_null() : json_real(bytes)); // any
+        }
+        json_array_append_new(list, item);
+    }
+}
+
+const char *weft_request_recursive_json(const struct weft_recursive_result *result,
+                                        const struct weft_recursive_request *request,
+                                        struct weft_arena *arena)
+{
+    const struct weft_recursive_options *options = &request->options;
+    json_t *object = weft_set_object("weft.optics-recursive/1");
+    weft_set_text(object, "kind", weft_collective_name(options->kind));
+    weft_set_count(object, "chips", options->chip_count);
+    weft_set_count(object, "circuits", options->circuits_max);
+    weft_set_count(object, "wavelengths", options->wavelengths);
+    weft_set_real(object, "latency_s", options->hop_s);
+    json_t *ratios = weft_set_list(object, "saved_ratios");
+    for (uint32_t g = 0; g < WEFT_RECURSIVE_SAVED_COUNT; g++) {
+        json_array_append_new(ratios, json_real(result->saved_ratios[g]));
+    }
+    json_t *settings = weft_set_list(object, "settings");
+    for (uint32_t s = 0; s < result->setting_count; s++) {
+        const struct weft_recursive_setting *setting = &result->settings[s];
+        json_t *entry = json_object();
+        weft_set_real(entry, "rate_Bps", setting->rate_Bps);
+        weft_set_real(entry, "dark_s", setting->change_s);
+        set_regimes(entry, result, setting);
+        json_t *cases = weft_set_list(entry, "cases");
+        for (uint32_t c = 0; c < setting->case_count; c++) {
+            json_t *one = json_object();
+            weft_set_count(one, "size_bytes", setting->cases[c].size_bytes);
+            json_t *rows = weft_set_list(one, "algorithms");
+            for (uint32_t r = 0; r < result->row_count; r++) {
+                json_t *item = json_object();
+                set_recursive_row(item, &setting->cases[c].rows[r],
+                                  setting->cases[c].rows[0].plan.seconds);
+                json_array_append_new(rows, item);
+            }
+            json_array_append_new(cases, one);
+        }
+        json_array_append_new(settings, entry);
     }
     return weft_set_finish(object, arena);
 }
