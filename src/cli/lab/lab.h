@@ -12,6 +12,7 @@ int lab_check_routes(int argc, char **argv);
 int lab_down(int argc, char **argv);
 int lab_exec(int argc, char **argv);
 int lab_fail(int argc, char **argv);
+int lab_heal(int argc, char **argv);
 int lab_mend(int argc, char **argv);
 int lab_mltcp(int argc, char **argv);
 int lab_run(int argc, char **argv);
