@@ -55,7 +55,11 @@ static bool cut(struct lab_heal_running *self, const struct lab_heal_fault *faul
     } else if (fault->kind == LAB_HEAL_FAULT_SWITCH) {
         cables = (struct weft_lab_fault){.kind = WEFT_LAB_FAULT_OCS, .port = fault->which};
     }
-    return weft_lab_fail(&times, self->network.lab, &cables, error);
+    if (!weft_lab_fail(&times, self->network.lab, &cables, error)) {
+        return false;
+    }
+    self->made_ns[self->faults_made] = times.begun_ns;
+    return true;
 }
 
 // Whether a port or a switch that fails has no circuit, so that nobody can notice.

@@ -119,3 +119,24 @@ try weft lab exec
 try weft lab exec 3
 try weft lab exec 3 --name Bad -- true
 try weft lab exec 3 --name nosuchlab -- true
+try weft lab heal
+try weft lab heal ring
+try weft lab heal ring:2
+try weft lab heal ring:65
+try weft lab heal ring:7 --ports 2
+try weft lab heal no-such-plan.json
+try weft lab heal half.json
+try weft lab heal ring:8 --kill 3@4
+try weft lab heal ring:8 --kill rank:3
+try weft lab heal ring:8 --kill rank:8@4
+try weft lab heal ring:8 --kill spare:1@4
+try weft lab heal ring:8 --kill rank:3@1
+try weft lab heal ring:8 --kill rank:3@9
+try weft lab heal ring:8 --silent spare:0@4
+try weft lab heal ring:8 --port 3@4
+try weft lab heal ring:8 --port 3:3@4
+try weft lab heal ring:8 --switch 3@4
+try weft lab heal ring:8 --state warm
+try weft lab heal ring:8 --bytes 0
+try weft lab heal ring:8 --dark 3000s
+try weft lab heal ring:8 --checkpoint no-such-folder/file

@@ -204,7 +204,7 @@ static void take(struct world *world, uint32_t index, struct parcel *parcel)
 {
     struct lab_heal_member *member = &world->hosts[index].member;
     if (parcel->frame.kind == LAB_HEAL_STATE) {
-        if (parcel->frame.epoch == member->epoch) {
+        if (member->work.rank == WEFT_NONE || parcel->frame.epoch == member->epoch) {
             (void)lab_heal_take_state(member, parcel->data, parcel->frame.step);
         }
     } else {

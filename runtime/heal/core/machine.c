@@ -365,7 +365,11 @@ static void take_report(struct lab_heal_machine *machine, uint32_t host,
     uint32_t rank = lab_heal_rank_of(&machine->rack, host);
     bool joined = machine->phase == LAB_HEAL_RUNNING || machine->phase == LAB_HEAL_JOINING;
     if (report->kind == LAB_HEAL_KEPT) {
-        machine->kept[host] = report->step;
+        // What was on its way to a spare when it was chosen may come while switches turn.
+        if (rank != WEFT_NONE && machine->phase == LAB_HEAL_TURNING &&
+            machine->frozen[rank].magic != 0 && machine->frozen[rank].rank == WEFT_NONE) {
+            machine->frozen[rank].step = report->step;
+        }
         return;
     }
     if (report->kind == LAB_HEAL_SAVED) {

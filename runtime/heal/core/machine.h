@@ -116,7 +116,6 @@ struct lab_heal_machine {
     uint64_t window_ns; // until doubts are decided; 0: there are none
     bool lit;
     bool active[LAB_HEAL_HOSTS_MAX];                   // has a rank, or is asked for one
-    uint32_t kept[LAB_HEAL_HOSTS_MAX];                 // steps in the parameters of a spare
     struct lab_heal_report frozen[LAB_HEAL_RANKS_MAX]; // magic 0: not yet
     bool ready[LAB_HEAL_RANKS_MAX];
     bool done[LAB_HEAL_RANKS_MAX];

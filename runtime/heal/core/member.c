@@ -117,7 +117,7 @@ void lab_heal_edge_up(struct lab_heal_member *member, uint32_t side)
 bool lab_heal_take_state(struct lab_heal_member *member, const uint32_t *state, uint32_t step)
 {
     struct lab_heal_work *work = &member->work;
-    bool fed = work->rank == WEFT_NONE && !member->frozen && step > work->step;
+    bool fed = work->rank == WEFT_NONE && step > work->step;
     if (!fed && (!member->awaits_state || member->frozen || step != member->order.step)) {
         return false;
     }
