@@ -20,10 +20,8 @@ void lab_heal_pulse_beat(struct lab_heal_pulse *pulse, uint64_t now_ns)
     uint64_t interval_ns = now_ns > pulse->beat_ns ? now_ns - pulse->beat_ns : 0;
     uint64_t away_ns =
         interval_ns > pulse->mean_ns ? interval_ns - pulse->mean_ns : pulse->mean_ns - interval_ns;
-    pulse->deviation_ns += away_ns / 4;
-    pulse->deviation_ns -= pulse->deviation_ns / 4;
-    pulse->mean_ns += interval_ns / 8;
-    pulse->mean_ns -= pulse->mean_ns / 8;
+    pulse->deviation_ns = pulse->deviation_ns - pulse->deviation_ns / 4 + away_ns / 4;
+    pulse->mean_ns = pulse->mean_ns - pulse->mean_ns / 8 + interval_ns / 8;
     pulse->last_ns = now_ns;
     pulse->beat_ns = now_ns;
 }
