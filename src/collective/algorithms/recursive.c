@@ -205,10 +205,10 @@ static void add_exchange(struct weft_step_writer *writer, const struct exchange 
     uint32_t n = writer->options.rank_count;
     uint32_t radix = exchange->radix;
     if (pair_steps(n, radix, exchange->stride) <= offset_steps(n, radix)) {
-        for (uint32_t pair = 0; pair < radix * radix; pair++) {
-            if (pair / radix != pair % radix) {
-                add_pair(writer, exchange, pair / radix, pair % radix);
-            }
+        // By their distance: in no part of the round do two ranks send to one, which would leave
+        // another's port idle.
+        for (uint32_t i = radix; i < radix * radix; i++) {
+            add_pair(writer, exchange, i % radix, (i % radix + i / radix) % radix);
         }
         return;
     }
