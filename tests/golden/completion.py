@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # Verbs with sub-verbs.
-PARENTS = ["collective", "lab", "fabrics", "optics", "photonic"]
+PARENTS = ["collective", "lab", "fabrics", "optics", "photonic", "optics mesh"]
 
 
 def output(*command):
@@ -25,10 +25,10 @@ def main():
         return 77
     script = '. "$1" && echo $_weft_verbs'
     for parent in PARENTS:
-        script += f" && echo $_weft_{parent}"
+        script += f" && echo $_weft_{parent.replace(' ', '_')}"
     script += ' && for v in $_weft_verbs; do echo "$v:" $(_weft_options "$v"); done'
     for parent in PARENTS:
-        script += (f' && for v in $_weft_{parent}; do '
+        script += (f' && for v in $_weft_{parent.replace(" ", "_")}; do '
                    f'echo "{parent} $v:" $(_weft_options "{parent} $v"); done')
     script += ' && echo weft-run: $(_weft_options weft-run)'
     lines = output("bash", "-c", script, "bash", completion).splitlines()
@@ -37,7 +37,7 @@ def main():
     subs = set()
     fine = True
     for parent, line in zip(PARENTS, lines[1:]):
-        own = set(re.findall(r"^  ([a-z-]+) +\S", output(weft, parent, "--help")
+        own = set(re.findall(r"^  ([a-z-]+) +\S", output(weft, *parent.split(), "--help")
                              .split("Sub-verbs")[1].split("Names")[0].split("Examples:")[0], re.M))
         subs |= {f"{parent} {name}" for name in own}
         if set(line.split()) != own:

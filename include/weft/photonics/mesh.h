@@ -118,8 +118,8 @@ bool weft_mesh_find_cut(struct weft_mesh_cut *cut, const struct weft_mesh *mesh,
 // ---- routes ----
 
 enum weft_mesh_stuck { WEFT_MESH_FREE, WEFT_MESH_BAR, WEFT_MESH_CROSS };
-// Searches of the local search for each pair; `bench` in docs/photonic-mesh.md chose it.
-enum { WEFT_MESH_EFFORT = 500 };
+// Searches of the local search for each pair; a table of docs/photonic-mesh.md chose it.
+enum { WEFT_MESH_EFFORT = 200 };
 enum weft_mesh_goal { WEFT_MESH_TOTAL, WEFT_MESH_WORST }; // what is shortest; then the other
 
 struct weft_mesh_options {

@@ -257,5 +257,6 @@ int optics_mesh_route(int argc, char **argv)
     } else if (fine) {
         print(&cli, &input, &result);
     }
+    cli.exit_code = fine && result.over > 0 ? CLI_EXIT_NO : cli.exit_code;
     return cli_finish(&cli, fine);
 }

@@ -132,17 +132,21 @@ void weft_mesh_capacities(uint16_t *capacity, const struct weft_mesh *mesh,
         memset(flow.source, 0, ports);
         memset(flow.used, 0, ports);
         uint32_t value = 0;
-        for (uint32_t count = 1; count < ports; count++) {
+        for (uint32_t count = 1; count <= ports / 2; count++) {
             uint32_t port = (first + count - 1) % ports;
+            uint32_t most = value + 1; // a port more carries a unit more at the most
             if (flow.used[port]) {
                 take_back(&flow, port);
                 value--;
             }
             flow.source[port] = true;
-            while (augment(&flow)) {
+            while (value < most && augment(&flow)) {
                 value++;
             }
             capacity[(size_t)first * ports + count - 1] = (uint16_t)value;
+            // The others are a run as well, and have the same wires.
+            capacity[(size_t)((first + count) % ports) * ports + ports - count - 1] =
+                (uint16_t)value;
         }
         capacity[(size_t)first * ports + ports - 1] = 0;
     }

@@ -12,13 +12,17 @@
 #include <math.h>
 #include <string.h>
 
+#define OVER_COST 100.0  // of a wire that is lacking altogether, by its square
+#define LACK_CELLS 4.0   // of length that a wire too few of one run is worth, in the mean of pairs
+#define SPARE_SHARE 0.85 // of a run's wires that may be used: routes are not straight
+
 struct choice {
     const struct weft_mesh *mesh;
     const uint16_t *capacity;
     const uint16_t *lengths; // ports^2: shortest routes
     uint32_t count;
     bool *used;
-    uint32_t *peers; // itself where used, else WEFT_NONE
+    uint32_t *peers; // no port where used, else WEFT_NONE
 };
 
 // Cells between a port and all others with the mesh to itself; breadth first.
@@ -67,9 +71,13 @@ static void set_used(struct choice *choice, uint32_t port, bool used)
     choice->peers[port] = used ? choice->mesh->port_count : WEFT_NONE;
 }
 
-#define LACK_CELLS                                                                                 \
-    4.0 // of length that a wire too few of one run is worth, in the mean of all pairs
-#define SPARE_SHARE 0.85 // of a run's wires that may be used: routes are not straight
+// What a run of ports lacks that has so many wires for so many pairs.
+static double lack_of(uint32_t pairs, uint32_t wires)
+{
+    double tight = pairs > SPARE_SHARE * wires ? pairs - SPARE_SHARE * wires : 0;
+    double over = pairs > wires ? pairs - wires : 0;
+    return tight * tight + OVER_COST * over * over;
+}
 
 static double cost_of(const struct choice *choice)
 {
@@ -82,9 +90,7 @@ static double cost_of(const struct choice *choice)
             uint32_t last = (first + count - 1) % ports;
             inside += choice->used[last];
             uint32_t out = inside < choice->count - inside ? inside : choice->count - inside;
-            double room = SPARE_SHARE * choice->capacity[(size_t)first * ports + count - 1];
-            double over = out > room ? out - room : 0;
-            lack += over * over;
+            lack += lack_of(out, choice->capacity[(size_t)first * ports + count - 1]);
         }
         for (uint32_t other = first + 1; other < ports && choice->used[first]; other++) {
             length += choice->used[other] ? choice->lengths[(size_t)first * ports + other] : 0;
@@ -165,9 +171,7 @@ static double order_cost(const struct choice *choice, const uint32_t *players,
                     bool inside = (peer + ports - first) % ports < count;
                     crossing = inside ? crossing - 1 : crossing + 1;
                 }
-                double room = SPARE_SHARE * choice->capacity[(size_t)first * ports + count - 1];
-                double over = crossing > room ? crossing - room : 0;
-                sum += over * over;
+                sum += lack_of(crossing, choice->capacity[(size_t)first * ports + count - 1]);
             }
         }
     }

@@ -15,7 +15,11 @@ struct job {
     struct weft_mesh_route_result made;
     struct mesh_matchings matchings;
     const uint8_t *former;
+    uint64_t seed;     // of the choice of ports
+    bool more_choices; // another one is cheaper than the solver
 };
+
+enum { CHOICES = 8 }; // of ports, where rounds of the first are refused
 
 static bool read_mesh(struct job *job)
 {
@@ -49,7 +53,9 @@ static bool read_mesh(struct job *job)
 
 static bool round_robin(struct job *job, const struct mesh_ports *given)
 {
-    const struct weft_environment *base = &job->environment->base;
+    struct weft_environment own = job->environment->base;
+    const struct weft_environment *base = &own;
+    own.seed = job->seed;
     uint32_t n = given->count;
     if (n < 2 || n % 2 != 0) {
         return weft_fail(base->error, WEFT_INPUT,
@@ -160,6 +166,17 @@ static bool refuse(const struct job *job, uint32_t round, const struct weft_mesh
                      job->request->solver == WEFT_MESH_SOLVER_NEVER ? "; take {solver=last}" : "");
 }
 
+// Cells that a route may pass within the budget; 0 = any number.
+static uint32_t length_max(const struct weft_mesh_route_request *request)
+{
+    const struct weft_mesh_light *light = &request->light;
+    if (request->budget_db <= 0 || light->cell_db <= 0) {
+        return 0;
+    }
+    double cells = (request->budget_db * (1 + 1e-12) - 2 * light->port_db) / light->cell_db;
+    return cells >= 1e6 ? 0 : cells < 1 ? 1 : (uint32_t)cells;
+}
+
 static bool route_rounds(struct job *job, struct weft_mesh_setting *settings)
 {
     const struct weft_mesh_route_request *request = job->request;
@@ -169,7 +186,8 @@ static bool route_rounds(struct job *job, struct weft_mesh_setting *settings)
         .former = job->former,
         .goal = request->goal,
         .toggle_cells = request->toggle_cells,
-        .no_solver = request->solver == WEFT_MESH_SOLVER_NEVER,
+        .length_max = length_max(request),
+        .no_solver = request->solver == WEFT_MESH_SOLVER_NEVER || job->more_choices,
         .solver_alone = request->solver == WEFT_MESH_SOLVER_ALONE,
     };
     struct weft_environment inner = *base;
@@ -250,13 +268,31 @@ bool weft_request_mesh_route(struct weft_mesh_route_result *result,
                              struct weft_request_environment *environment)
 {
     struct job job = {.request = request, .environment = environment};
-    if (!read_mesh(&job) || !read_matchings(&job)) {
+    if (!read_mesh(&job)) {
         return false;
     }
-    struct weft_mesh_setting *settings =
-        WEFT_NEW(environment->base.arena, struct weft_mesh_setting, job.matchings.round_count);
-    if (!route_rounds(&job, settings)) {
-        return false;
+    struct weft_mesh_setting *settings = NULL;
+    bool fine = false;
+    // Another choice is made only where ports are Weft's to choose and a round cannot be.
+    for (uint32_t choice = 0; choice < CHOICES && !fine; choice++) {
+        job.seed =
+            choice == 0 ? environment->base.seed : weft_hash(environment->base.seed + choice);
+        if (!read_matchings(&job)) {
+            return false;
+        }
+        settings =
+            WEFT_NEW(environment->base.arena, struct weft_mesh_setting, job.matchings.round_count);
+        job.more_choices = job.made.chosen && choice + 1 < CHOICES &&
+                           request->solver == WEFT_MESH_SOLVER_LAST;
+        fine = route_rounds(&job, settings);
+        if (!fine && (!job.made.chosen || environment->base.error->code != WEFT_INFEASIBLE ||
+                      weft_stopped(environment->base.stop))) {
+            return false;
+        }
+    }
+    if (!fine) {
+        return weft_wrap(environment->base.error, "the last of %d choices of %u ports", CHOICES,
+                         job.made.port_count);
     }
     finish(&job, settings);
     *result = job.made;
