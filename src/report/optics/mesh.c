@@ -147,7 +147,7 @@ const char *weft_report_svg_mesh(const struct weft_mesh_picture *picture, struct
     double height = TOP + MARGIN + 1.5 * mesh->rows * sheet.side;
     struct weft_text text;
     weft_text_init(&text, arena);
-    svg_begin(&text, width < 420 ? 420 : width, height, "A mesh of interferometers with its routes",
+    svg_begin(&text, width < 560 ? 560 : width, height, "A mesh of interferometers with its routes",
               true);
     svg_label(&text, svg_at(16, 24, SVG_START), "t b l", "%s", picture->title);
     add_cells(&text, &sheet, picture);

@@ -74,6 +74,7 @@ const char *weft_request_mesh_route_json(const struct weft_mesh_route_result *re
     weft_set_count(object, "cells", result->mesh.cell_count);
     weft_set_counts(object, "ports", result->ports, result->port_count);
     weft_set_truth(object, "chosen", result->chosen);
+    weft_set_count(object, "round_count", result->round_count);
     weft_set_count(object, "worst", result->worst);
     weft_set_real(object, "mean", result->mean);
     weft_set_count(object, "solved", result->solved);
