@@ -31,6 +31,7 @@
 #include "weft/format/photonics.h"
 #include "weft/format/plan.h"
 #include "weft/format/profile.h"
+#include "weft/format/rack.h"
 #include "weft/format/rail_job.h"
 #include "weft/format/records.h"
 #include "weft/format/simai.h"

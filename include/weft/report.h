@@ -14,6 +14,7 @@
 #include "weft/photonics/lab.h"
 #include "weft/photonics/mesh.h"
 #include "weft/plan.h"
+#include "weft/plan/rack.h"
 #include "weft/plan/rails.h"
 #include "weft/scheduler.h"
 #include "weft/sim.h"
@@ -402,6 +403,22 @@ struct weft_ring_picture {
 };
 const char *weft_report_svg_wavelengths(const struct weft_ring_picture *picture,
                                         struct weft_arena *arena);
+
+// A photonic rack at one time.
+struct weft_rack_sight {
+    const uint32_t *holders;              // of a chip: the slice, WEFT_NONE = free
+    const bool *lost;                     // of a chip
+    const struct weft_rack_slice *slices; // tenant WEFT_NONE = holds nothing
+};
+struct weft_rack_picture {
+    const struct weft_rack *rack;
+    uint32_t slice_count;
+    struct weft_rack_sight before, after; // a failure
+    bool fails;                           // else `before` alone is drawn
+};
+// Servers with their chips in the colors of their slices, fibers between them, and those that
+// slices light. A whole file.
+const char *weft_report_svg_rack(const struct weft_rack_picture *picture, struct weft_arena *arena);
 
 // Both converters and the detectors of a dot product over time, sample by sample; four wavelengths
 // at most. A whole file.

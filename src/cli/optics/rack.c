@@ -5,6 +5,8 @@
 #include "rack.h"
 
 static const struct cli_entry subs[] = {
+    {"place", "slices of a rack for requests: which chips, which routes of light, or why not",
+     optics_rack_place},
     {"spares", "how many accelerators to keep free for those that fail", optics_rack_spares},
     {"tenants", "tenants that come and go, on optical and electrical racks", optics_rack_tenants},
     {NULL, NULL, NULL},

@@ -7,6 +7,7 @@
 
 #include "optics.h"
 
+int optics_rack_place(int argc, char **argv);
 int optics_rack_spares(int argc, char **argv);
 int optics_rack_tenants(int argc, char **argv);
 
