@@ -341,9 +341,9 @@ static enum rack_answer finish(struct rack_search *search)
         .accept = accept_colors,
         .context = search,
     };
-    // Its own arena, since accept_colors takes from search->scratch.
+    // What accept_colors takes must not be what the router has.
     struct weft_arena kept = search->scratch;
-    search->scratch = scratch;
+    search->scratch = weft_arena_split(&scratch);
     enum rack_answer answer = rack_route(&router, demands, count, direct, scratch);
     search->scratch = kept;
     if (answer == RACK_FOUND) {
