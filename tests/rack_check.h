@@ -151,7 +151,8 @@ static inline bool rack_holds(const struct weft_rack *rack, const struct weft_ra
     }
     for (uint32_t l = 0; fine && l < rack->link_count; l++) {
         const struct weft_rack_link *link = &rack->links[l];
-        fine = weft_rack_load(state, link->a, link->b) == ledger.loads[ledger_pair(link->a, link->b)];
+        fine =
+            weft_rack_load(state, link->a, link->b) == ledger.loads[ledger_pair(link->a, link->b)];
     }
     free(ledger.channels);
     return fine;

@@ -6,8 +6,7 @@ Eight servers of a torus of 2x2x4 servers, two of which are taken, as a torus of
 placement on the 14 free servers is looked at, but for those whose distances alone come to more hops
 than are asked about. None has fewer than 15 hops, so that the 15 of weft optics rack place, whose
 routes are walked here link by link, are the fewest. A route has the distance of its ends at least,
-so routes need not be searched. The mutation that this saw: a search that stopped at the first
-layout of a load (17 hops).
+so routes need not be searched.
 Usage: rack_exhaustive.py WEFT EXAMPLES
 """
 

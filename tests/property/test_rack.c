@@ -2,10 +2,10 @@
 // Slices on small random racks against every placement and every route; on larger ones, what must
 // hold whatever was decided.
 //
-// Mutations that made these fail: edges took a direct link that had no room for all of their
-// circuits (random_racks_against_all_layouts); the least sum of distances of a unit counted servers
-// without room, so that the bound was too low (proved layouts were not the best); a released slice
-// kept its fibers' counts (tenants_come_and_go).
+// Mutations that made these fail: the bound on hops counted each edge at both of its ends (a layout
+// with one hop more was proved best; a rack with a layout refused); an edge took a direct link with
+// less room than it has circuits; hops equal to the limit were refused; a wavelength's use was
+// never given back.
 
 #include "../fresh_arenas.h"
 #include "../rack_check.h"
@@ -18,7 +18,7 @@
 
 // ---- all layouts of a few units on a few servers ----
 
-enum { UNITS_MAX = 4, EDGES_MAX = 8, SERVERS_MAX = 5 };
+enum { UNITS_MAX = 4, EDGES_MAX = 8, SERVERS_MAX = 5 }; // as the shapes and racks below
 
 struct all_layouts {
     const struct weft_rack *rack;
@@ -80,7 +80,7 @@ static void route(struct all_layouts *all, uint32_t edge, uint32_t load, uint32_
 // largest is the last of each pair's, which is what route sees.
 static void place(struct all_layouts *all, uint32_t unit)
 {
-    if (unit == all->unit_count) {
+    if (unit >= all->unit_count || unit == UNITS_MAX) {
         route(all, 0, 0, 0);
         return;
     }
@@ -188,7 +188,8 @@ static void random_racks_against_all_layouts(void **unused)
         for (uint32_t i = 0; i < 4; i++) {
             struct weft_rack_options options = {.allocator = WEFT_RACK_EXACT, .brief = true};
             const uint32_t *sides = shapes[weft_rng_below(&rng, 6)];
-            const struct weft_rack_request request = {"slice", {sides[0], sides[1], sides[2]}, 0, 0};
+            const struct weft_rack_request request = {
+                "slice", {sides[0], sides[1], sides[2]}, 0, 0};
             options.fixed = weft_rng_below(&rng, 2) == 0;
             // The slice as it is placed, and the rack as it was before.
             struct weft_rack_slice slice;
@@ -235,8 +236,8 @@ static void refusals_have_no_layout(void **unused)
         for (uint32_t i = 0; i < 2; i++) {
             bool fits = weft_rack_place(&slice, state, &request, &options, scratch);
             uint32_t lanes = (rack.chip_wavelengths + 1) / 2;
-            for (uint32_t v = 1; !fits && slice.proved && slice.reason == WEFT_RACK_FIBERS && v <= 2;
-                 v++) {
+            for (uint32_t v = 1;
+                 !fits && slice.proved && slice.reason == WEFT_RACK_FIBERS && v <= 2; v++) {
                 struct all_layouts all = {0};
                 const uint32_t unit[3] = {v, 1, 1};
                 find_edges(&all, request.sides, unit, lanes);
@@ -260,9 +261,14 @@ static void come_and_go(uint32_t seed, uint32_t fibers, uint32_t wavelengths,
     static const uint32_t shapes[7][3] = {{2, 2, 1}, {2, 2, 2}, {2, 2, 4}, {2, 4, 4},
                                           {6, 1, 1}, {2, 1, 1}, {3, 2, 1}};
     struct weft_rack_link links[64];
-    struct weft_rack rack = {.name = "block", .server_count = 16, .chips_per_server = 4,
-                             .sides = {2, 2, 4}, .block = {2, 2, 1}, .links = links,
-                             .wavelengths = wavelengths, .chip_wavelengths = 6,
+    struct weft_rack rack = {.name = "block",
+                             .server_count = 16,
+                             .chips_per_server = 4,
+                             .sides = {2, 2, 4},
+                             .block = {2, 2, 1},
+                             .links = links,
+                             .wavelengths = wavelengths,
+                             .chip_wavelengths = 6,
                              .wavelength_Bps = 1};
     rack.link_count = weft_rack_torus_links(links, rack.sides, fibers);
     struct weft_rack_state *state = weft_rack_open(&rack, &arena);
@@ -295,8 +301,7 @@ static void come_and_go(uint32_t seed, uint32_t fibers, uint32_t wavelengths,
             struct weft_rack_slice after;
             if (i % 5 == 4) {
                 uint32_t chip = held->chips[lost];
-                bool replaced =
-                    weft_rack_replace(&after, state, out, &lost, 1, &options, scratch);
+                bool replaced = weft_rack_replace(&after, state, out, &lost, 1, &options, scratch);
                 assert_true(rack_holds(&rack, state, options.converts));
                 assert_true(!replaced || after.chips[lost] != chip);
                 weft_rack_release(state, out);

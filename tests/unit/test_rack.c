@@ -180,7 +180,8 @@ static void wavelengths_are_kept_or_converted(void **unused)
                              .chips_per_server = 1,
                              .block = {1, 1, 1},
                              .link_count = 3,
-                             .links = (const struct weft_rack_link[]){{0, 1, 1}, {1, 2, 1}, {2, 3, 1}},
+                             .links =
+                                 (const struct weft_rack_link[]){{0, 1, 1}, {1, 2, 1}, {2, 3, 1}},
                              .wavelengths = 2,
                              .chip_wavelengths = 2,
                              .wavelength_Bps = 1};
