@@ -13,6 +13,7 @@ static void set_row(json_t *object, const struct weft_tenant_row *row)
         weft_set_count(rejected, weft_rack_reason_name((enum weft_rack_reason)r), row->rejected[r]);
     }
     weft_set(object, "rejected", rejected);
+    weft_set_count(object, "rejections", row->asked - row->placed);
     weft_set_count(object, "across", row->across);
     weft_set_real(object, "rejected_share",
                   row->asked > 0 ? (double)(row->asked - row->placed) / (double)row->asked : 0);
