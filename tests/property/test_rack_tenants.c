@@ -3,8 +3,10 @@
 // system of Kaufman and Roberts, whose blocking is known exactly; every request is counted once.
 //
 // Mutations that made this test fail (each was run): a ring is counted one way round only; a slice
-// on a full link rises on; shares are not renewed when a tenant leaves; the generator's gap forgets
-// the mean size; a tenant leaves after an arrival of the same instant.
+// is held at the rate of a link that it does not cross; boxes begin anywhere; the gap between
+// arrivals is half as long; a size is drawn with half of the weight before it; places of tenants that
+// left are not used again; a tenant that leaves gives one chip back; shares are not renewed when one
+// leaves.
 
 #include "../fresh_arenas.h"
 #include "../rack_torus.h"

@@ -138,6 +138,24 @@ static void boxes_have_the_links_inside_them(void **state)
     }
 }
 
+// All dimensions busy: a third of a gigabyte in each part, three quarters of it over two links, then
+// of a quarter and of a sixteenth of it, there and back; no way to do it is quicker.
+static void dimensions_work_side_by_side(void **state)
+{
+    (void)state;
+    static const uint32_t sides[3] = {4, 4, 4};
+    const struct weft_tenant_job job = {0};
+    struct weft_slice_rates rates;
+    weft_slice_box(&rates, sides, sides, 50e9);
+    NEAR(weft_slice_allreduce(&rates, 1e9, 1, &job), 2 * 63.0 / 64 * 1e9 / 300e9);
+    // Two sides of unlike length: the square's links carry a half, then an eighth of the halves.
+    static const uint32_t flat[3] = {2, 4, 1};
+    weft_slice_box(&rates, flat, sides, 50e9);
+    double first = fmax(0.5 / 2 / 50, 0.5 * 3 / 4 / 100);
+    double second = fmax(0.25 * 3 / 4 / 100, 0.125 / 2 / 50);
+    NEAR(weft_slice_allreduce(&rates, 1e9, 1, &job), 2 * (first + second));
+}
+
 static void computation_hides_the_exchange(void **state)
 {
     (void)state;
@@ -184,6 +202,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(scattered_chips_are_rented, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(published_times_are_reached, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(boxes_have_the_links_inside_them, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(dimensions_work_side_by_side, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(computation_hides_the_exchange, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(bad_runs_are_refused, open_arenas, tear_down),
     };

@@ -356,17 +356,25 @@ static void open_racks(struct play *play, struct weft_arena *arena)
     }
 }
 
-// Chips that are held are those of the tenants that run, and no chip is held twice (take_chip and
-// the state of a rack assert that): counted anew from the racks themselves.
-static void check_held(const struct play *play)
+// Chips that are held are those of the tenants that run, counted anew from the racks themselves
+// (take_chip and the state of a rack assert that none is held twice), and shares are what they come
+// to anew.
+static void check_held(const struct play *play, struct weft_arena scratch)
 {
     uint64_t held = 0;
     for (uint32_t r = 0; r < play->options->rack_count; r++) {
-        const struct rack *rack = &play->racks[r];
+        struct rack *rack = &play->racks[r];
         uint32_t free_count =
             play->light ? weft_rack_free_chips(rack->state) : rack->torus.free_count;
         WEFT_ASSERT(free_count == rack->free_count);
         held += play->chip_count - free_count;
+        if (!play->light) {
+            torus_share(&rack->torus, scratch);
+        }
+        for (uint32_t t = 0; t < rack->tenant_count && !play->light; t++) {
+            const struct tenant *tenant = &play->tenants[rack->tenants[t]];
+            WEFT_ASSERT(tenant->share == rack->torus.slots[tenant->id].share);
+        }
     }
     WEFT_ASSERT(held == play->held);
 }
@@ -443,7 +451,7 @@ static bool play_all(struct play *play, struct weft_arena scratch, struct weft_e
         move_clock(play, request.arrival_s);
         arrive(play, &request, size, number++, scratch);
         if (number % TALLY_STEP == 0) {
-            check_held(play);
+            check_held(play, scratch);
             weft_tally_add(options->tally, TALLY_STEP);
             if (weft_stopped(options->stop)) {
                 return weft_fail(error, WEFT_STOPPED, "stopped before the last request");
@@ -454,7 +462,7 @@ static bool play_all(struct play *play, struct weft_arena scratch, struct weft_e
     while (play->leaves.count > 0 && !isinf(play->leaves.entries[0].end_s)) {
         leave(play, scratch);
     }
-    check_held(play);
+    check_held(play, scratch);
     // Who stays for ever has had what it has until now.
     while (play->leaves.count > 0) {
         play->leaves.entries[0].end_s = play->clock_s;
