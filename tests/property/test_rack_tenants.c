@@ -4,9 +4,9 @@
 //
 // Mutations that made this test fail (each was run): a ring is counted one way round only; a slice
 // is held at the rate of a link that it does not cross; boxes begin anywhere; the gap between
-// arrivals is half as long; a size is drawn with half of the weight before it; places of tenants that
-// left are not used again; a tenant that leaves gives one chip back; shares are not renewed when one
-// leaves.
+// arrivals is half as long; a size is drawn with half of the weight before it; places of tenants
+// that left are not used again; a tenant that leaves gives one chip back; shares are not renewed
+// when one leaves.
 
 #include "../fresh_arenas.h"
 #include "../rack_torus.h"

@@ -138,8 +138,8 @@ static void boxes_have_the_links_inside_them(void **state)
     }
 }
 
-// All dimensions busy: a third of a gigabyte in each part, three quarters of it over two links, then
-// of a quarter and of a sixteenth of it, there and back; no way to do it is quicker.
+// All dimensions busy: a third of a gigabyte in each part, three quarters of it over two links,
+// then of a quarter and of a sixteenth of it, there and back; no way to do it is quicker.
 static void dimensions_work_side_by_side(void **state)
 {
     (void)state;

@@ -12,6 +12,8 @@ WEFT_API_BEGIN
 
 // Parameters by name: weft_rack_tenants_parameters.
 struct weft_rack_tenants_request {
+    const char *rack_path;           // NULL = 16 servers of 2 x 2 chips, 2 x 2 x 4, 4 fibers a pair
+    const char *trace_path;          // arrivals (CSV); NULL = drawn
     uint32_t requests;               // drawn; 0 = 10,000
     struct weft_number_list loads;   // drawn; none = 0.7 and 0.85
     struct weft_given_time lifetime; // mean, drawn; 1h
@@ -45,7 +47,7 @@ struct weft_tenant_gains {
     double fragmented; // tenants rejected though all racks together had
 };
 struct weft_tenants_case {
-    double load;
+    double load; // 0 = of the trace
     enum weft_tenant_fabric fabric;
     struct weft_tenants_run run;
     struct weft_tenant_gains gains; // of the first fabric: all 1
@@ -53,11 +55,13 @@ struct weft_tenants_case {
 struct weft_rack_tenants_result {
     const struct weft_rack *rack;
     struct weft_tenants_options asked; // fabric is each case's own
+    const char *trace_path;            // NULL = drawn
     const char *model;
     const char *accelerator;
     uint32_t fabric_count;
     uint32_t case_count; // by load, then by fabric
     const struct weft_tenants_case *cases;
+    const struct weft_tenant_source *source; // of the first load
 };
 // Cases are played on the environment's threads; the result does not depend on their number. Fails
 // with USAGE and INPUT where what is asked does not fit together, with STOPPED.
@@ -67,6 +71,10 @@ bool weft_request_rack_tenants(struct weft_rack_tenants_result *result,
 // "weft.optics-rack-tenants/1"
 const char *weft_request_rack_tenants_json(const struct weft_rack_tenants_result *result,
                                            struct weft_arena *arena);
+// The requests of the first load as a trace (CSV) that placing and playing read back. Where racks
+// are held full, arrivals depend on the fabric and stand as 0.
+const char *weft_request_rack_tenants_trace(const struct weft_rack_tenants_result *result,
+                                            struct weft_arena *arena);
 
 WEFT_API_END
 

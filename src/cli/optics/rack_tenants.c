@@ -6,10 +6,12 @@
 #include "weft/format/file.h"
 #include "weft/report.h"
 
+#include <math.h>
 #include <string.h>
 
 enum {
-    KEY_REQUESTS = 1,
+    KEY_TRACE = 1,
+    KEY_REQUESTS,
     KEY_LOAD,
     KEY_LIFETIME,
     KEY_HOLD,
@@ -27,10 +29,12 @@ enum {
     KEY_ACCELERATOR,
     KEY_BATCH,
     KEY_OVERLAP,
+    KEY_SAVE,
     KEY_PLOT,
 };
 
 static const struct argp_option options[] = {
+    {"trace", KEY_TRACE, "FILE.csv", 0, "arrivals read from a file (drawn)", 0},
     {"requests", KEY_REQUESTS, "N", 0, "that are drawn (10000)", 0},
     {"load", KEY_LOAD, "L,L", 0, "chips asked for at a time over all chips (0.7,0.85)", 0},
     {"lifetime", KEY_LIFETIME, "TIME", 0, "mean stay of a tenant, exponential (1h)", 0},
@@ -58,6 +62,7 @@ static const struct argp_option options[] = {
     {"accelerator", KEY_ACCELERATOR, "NAME", 0, "what computes it (H100)", 0},
     {"batch", KEY_BATCH, "N", 0, "samples of a chip in an iteration (1)", 0},
     {"overlap", KEY_OVERLAP, NULL, 0, "the backward pass hides the exchange of gradients", 0},
+    {"save-trace", KEY_SAVE, "FILE.csv", 0, "write the arrivals of the first load, too", 0},
     {"plot", KEY_PLOT, "FILE.svg", 0, "draw what is rejected by size, too", 0},
     {0},
 };
@@ -76,19 +81,21 @@ static const char doc[] =
     "its gradients. Gains are over the first fabric: refused though a rack had enough free chips, "
     "fragmented though all racks together had.\n"
     "\n"
-    "The rack: 16 servers of 2 x 2 chips in a 2 x 2 x 4 torus, 4 fibers a pair, 300 GB/s "
+    "Without RACK.yaml: 16 servers of 2 x 2 chips in a 2 x 2 x 4 torus, 4 fibers a pair, 300 GB/s "
     "of each chip in 6 wavelengths.\n"
     "\n"
     "Examples:\n"
     "  $ weft optics rack tenants --load 0.85 --racks 8\n"
     "  $ weft optics rack tenants --requests 2000 --fibers 0 --fabrics torus,photonic --plot "
     "r.svg\n"
+    "  $ weft optics rack tenants examples/racks/tpu-block.yaml --save-trace trace.csv\n"
     "  $ weft optics rack tenants --mix 2x1x1:1,4x1x1:1 --follow --size 64KiB\n";
 
 struct tenants_input {
     struct cli *cli;
     struct weft_rack_tenants_request request;
     const char *plot_path; // NULL = none
+    const char *save_path;
 };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -96,17 +103,18 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct tenants_input *input = state->input;
     const struct weft_parameter_group *group = weft_rack_tenants_parameters;
     const struct cli_parameters parameters = {&input->request, group->rows, group->count};
-    for (uint32_t o = 0; key >= KEY_REQUESTS && key < KEY_PLOT && options[o].name != NULL; o++) {
+    for (uint32_t o = 0; key >= KEY_TRACE && key < KEY_SAVE && options[o].name != NULL; o++) {
         if (options[o].key == key) {
             return cli_parameter(input->cli, &parameters, options[o].name, argument);
         }
     }
     switch (key) {
+    case KEY_SAVE:
+        return cli_take(input->cli, &input->save_path, argument, "trace");
     case KEY_PLOT:
         return cli_take(input->cli, &input->plot_path, argument, "picture");
     case ARGP_KEY_ARG:
-        return cli_usage(input->cli, "'%.100s' has no place here; see %s --help", argument,
-                         input->cli->program);
+        return cli_take(input->cli, &input->request.rack_path, argument, "rack");
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -116,7 +124,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 static const char *load_of(struct cli *cli, const struct weft_tenants_case *one)
 {
-    return weft_arena_format(&cli->arena, "%.6g", one->load);
+    return one->load > 0 ? weft_arena_format(&cli->arena, "%.6g", one->load) : "trace";
 }
 
 static struct weft_table_cell share_of(struct cli *cli, uint64_t count, uint64_t asked)
@@ -157,8 +165,8 @@ static void print_reasons(struct cli *cli, const struct weft_rack_tenants_result
 
 static struct weft_table_cell change_of(struct cli *cli, double ratio)
 {
-    return ratio == ratio && ratio < 1e9 ? weft_cell_change(&cli->arena, 1, ratio - 1)
-                                         : (struct weft_table_cell){.text = "-"};
+    return isfinite(ratio) ? weft_cell_change(&cli->arena, 1, ratio - 1)
+                           : (struct weft_table_cell){.text = "-"};
 }
 
 static void print_slices(struct cli *cli, const struct weft_rack_tenants_result *result)
@@ -184,7 +192,9 @@ static void print_slices(struct cli *cli, const struct weft_rack_tenants_result 
         cell[4] = weft_cell_time(&cli->arena, all->allreduce_s);
         cell[5] = change_of(cli, one->gains.allreduce);
         cell[6] = weft_cell_time(&cli->arena, all->iteration_s);
-        cell[7] = weft_cell_number(&cli->arena, 2, one->gains.training);
+        cell[7] = isnan(one->gains.training)
+                      ? (struct weft_table_cell){.text = "-"}
+                      : weft_cell_number(&cli->arena, 2, one->gains.training);
         cell[8] = change_of(cli, one->gains.refused);
         cell[9] = change_of(cli, one->gains.fragmented);
     }
@@ -230,10 +240,11 @@ static void print(struct cli *cli, const struct weft_rack_tenants_result *result
     char injection[WEFT_UNIT_TEXT];
     char bytes[WEFT_UNIT_TEXT];
     uint64_t requests = result->cases[0].run.all.asked;
-    cli_say(cli, "%s: %u x %u servers of %u chips, %s each; %llu requests\n\n", rack->name,
+    cli_say(cli, "%s: %u x %u servers of %u chips, %s each; %llu requests%s%s\n\n", rack->name,
             asked->rack_count, rack->server_count, rack->chips_per_server,
             weft_show_rate(injection, rack->chip_wavelengths * rack->wavelength_Bps),
-            (unsigned long long)requests);
+            (unsigned long long)requests, result->trace_path != NULL ? " of " : "",
+            result->trace_path != NULL ? result->trace_path : "");
     print_reasons(cli, result);
     cli_say(cli, "\nRejected by slice:\n\n");
     for (uint32_t c = 0; c < result->case_count; c += result->fabric_count) {
@@ -284,11 +295,18 @@ static bool plot(struct cli *cli, const char *path, const struct weft_rack_tenan
     return weft_file_save(path, svg, strlen(svg), &cli->error);
 }
 
+static bool save_trace(struct cli *cli, const char *path,
+                       const struct weft_rack_tenants_result *result)
+{
+    const char *text = weft_request_rack_tenants_trace(result, &cli->arena);
+    return weft_file_save(path, text, strlen(text), &cli->error);
+}
+
 int optics_rack_tenants(int argc, char **argv)
 {
     static const struct cli_verb verb = {
         .name = "weft optics rack tenants",
-        .arguments = "",
+        .arguments = "[RACK.yaml]",
         .doc = doc,
         .options = options,
         .parser = parse,
@@ -297,13 +315,15 @@ int optics_rack_tenants(int argc, char **argv)
     struct cli cli;
     struct tenants_input input = {.cli = &cli};
     struct weft_rack_tenants_result result;
-    bool fine = cli_parse(&cli, &verb, argc, argv, &input) && cli_can_write(&cli, input.plot_path);
+    bool fine = cli_parse(&cli, &verb, argc, argv, &input) &&
+                cli_can_write(&cli, input.plot_path) && cli_can_write(&cli, input.save_path);
     if (fine) {
         fine = weft_request_rack_tenants(&result, &input.request,
                                          cli_environment(&cli, cli_clock_watch(&cli)));
         cli_clock_stop(&cli);
     }
-    fine = fine && (input.plot_path == NULL || plot(&cli, input.plot_path, &result));
+    fine = fine && (input.save_path == NULL || save_trace(&cli, input.save_path, &result)) &&
+           (input.plot_path == NULL || plot(&cli, input.plot_path, &result));
     if (fine && cli.json) {
         cli_say(&cli, "%s", weft_request_rack_tenants_json(&result, &cli.arena));
     } else if (fine) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tenants of racks are played on: the rack that is built in.
+// What tenants of racks are played from: the rack of a file or the one that is built in, and
+// arrivals of a file; and the arrivals of a run as such a file.
 
 #include "tenants.h"
+#include "weft/format.h"
 
 #include <string.h>
 
@@ -52,10 +54,61 @@ static void set_fibers(struct weft_rack *rack, const struct weft_rack_tenants_re
     }
 }
 
-const struct weft_rack *tenants_rack(const struct weft_rack_tenants_request *request,
-                                     struct weft_arena *arena)
+bool tenants_rack(const struct weft_rack **rack, const struct weft_rack_tenants_request *request,
+                  const struct weft_environment *environment)
 {
-    struct weft_rack *rack = built_in(arena);
-    set_fibers(rack, request, arena);
-    return rack;
+    struct weft_arena *arena = environment->arena;
+    struct weft_rack *found = built_in(arena);
+    if (request->rack_path != NULL &&
+        !weft_rack_load_file(found, request->rack_path, arena, environment->scratch,
+                             environment->error)) {
+        return false;
+    }
+    set_fibers(found, request, arena);
+    if (!weft_rack_check(found, environment->scratch, environment->error)) {
+        return false;
+    }
+    *rack = found;
+    return true;
+}
+
+bool tenants_read_trace(struct weft_tenant_source *source, const char *path,
+                        const struct weft_environment *environment)
+{
+    struct weft_rack_requests file;
+    if (!weft_rack_requests_load(&file, path, environment->arena, environment->scratch,
+                                 environment->error)) {
+        return false;
+    }
+    for (uint32_t e = 0; e < file.event_count; e++) {
+        if (file.events[e].releases) {
+            return weft_fail(
+                environment->error, WEFT_INPUT,
+                "%s: release %s: tenants leave by their lifetime_s; leave the line out", path,
+                file.requests[file.events[e].request].name);
+        }
+    }
+    source->trace = file.requests;
+    source->trace_count = file.count;
+    return true;
+}
+
+const char *weft_request_rack_tenants_trace(const struct weft_rack_tenants_result *result,
+                                            struct weft_arena *arena)
+{
+    const struct weft_rack *rack = result->rack;
+    struct weft_tenant_draw draw;
+    struct weft_rack_request request;
+    struct weft_text text;
+    uint32_t size = 0;
+    weft_text_init(&text, arena);
+    weft_text_add(&text, "name,x,y,z,arrival_s,lifetime_s\n");
+    weft_tenant_draw_init(&draw, result->source,
+                          result->asked.rack_count * rack->server_count * rack->chips_per_server);
+    while (weft_tenant_draw_next(&draw, &request, &size)) {
+        weft_text_add(&text, "t%llu,%u,%u,%u,%.17g,%.17g\n", (unsigned long long)draw.next,
+                      request.sides[0], request.sides[1], request.sides[2], request.arrival_s,
+                      request.lifetime_s);
+    }
+    return text.data;
 }

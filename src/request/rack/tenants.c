@@ -21,6 +21,7 @@ static const enum weft_tenant_fabric default_fabrics[] = {WEFT_TENANT_TORUS, WEF
 
 #define FIELD(path) offsetof(struct weft_rack_tenants_request, path)
 static const struct weft_parameter rows[] = {
+    {"trace", weft_read_text, FIELD(trace_path), 0, 0, NULL},
     {"requests", weft_read_count, FIELD(requests), 1, 10000000, NULL},
     {"load", weft_read_numbers, FIELD(loads), 0.001, 100, NULL},
     {"lifetime", weft_read_given_time, FIELD(lifetime), 0, 0, NULL},
@@ -189,10 +190,22 @@ static bool read_source(struct weft_tenant_source *source,
         .holds = request->holds,
         .seed = base->seed,
     };
-    if (source->lifetime_s <= 0) {
-        return weft_fail(base->error, WEFT_USAGE, "{lifetime}: tenants stay; write 1h");
+    if (request->trace_path == NULL) {
+        if (source->lifetime_s <= 0) {
+            return weft_fail(base->error, WEFT_USAGE, "{lifetime}: tenants stay; write 1h");
+        }
+        return read_mix(source, request->mix, base->arena, base->error);
     }
-    return read_mix(source, request->mix, base->arena, base->error);
+    const struct weft_stated drawn[] = {
+        {request->requests > 0, "requests"},   {request->loads.count > 0, "load"},
+        {request->lifetime.given, "lifetime"}, {request->holds, "hold"},
+        {request->mix != NULL, "mix"},         {false, NULL}};
+    if (!weft_refuse_stated(drawn, base->error, "is for arrivals that are drawn; leave it out")) {
+        return false;
+    }
+    return tenants_read_trace(source, request->trace_path, base) &&
+           (weft_tenant_sizes(source, base->arena, base->error) ||
+            weft_wrap(base->error, "%s", request->trace_path));
 }
 
 // ---- the runs ----
@@ -236,7 +249,7 @@ static struct weft_tenant_gains gains_of(const struct weft_tenants_run *run,
     for (uint32_t s = 0; s < run->row_count; s++) {
         const struct weft_tenant_row *row = &run->rows[s];
         const struct weft_tenant_row *base = &first->rows[s];
-        if (row->placed > 0 && base->placed > 0 && row->chips > 1) {
+        if (row->chips > 1 && row->iteration_s > 0 && base->iteration_s > 0) {
             double asked = (double)row->asked;
             weight += asked;
             gains.bandwidth += asked * row->bandwidth_Bps / base->bandwidth_Bps;
@@ -244,11 +257,9 @@ static struct weft_tenant_gains gains_of(const struct weft_tenants_run *run,
             gains.training += asked * base->iteration_s / row->iteration_s;
         }
     }
-    if (weight > 0) {
-        gains.bandwidth /= weight;
-        gains.allreduce /= weight;
-        gains.training /= weight;
-    }
+    gains.bandwidth /= weight; // none: not a number, which JSON has as null
+    gains.allreduce /= weight;
+    gains.training /= weight;
     gains.refused = (double)refused(&run->all) / (double)refused(&first->all);
     gains.fragmented = (double)(refused(&run->all) + run->all.across) /
                        (double)(refused(&first->all) + first->all.across);
@@ -260,8 +271,10 @@ static bool play_cases(struct weft_rack_tenants_result *result, struct runs *run
 {
     const struct weft_environment *base = &environment->base;
     uint32_t count = result->case_count;
+    const struct weft_tenant_source *source = &runs->sources[0];
+    uint64_t requests = source->trace_count > 0 ? source->trace_count : source->count;
     weft_request_step_begin(environment, "playing tenants", "requests");
-    weft_tally_begin(&environment->progress.tally, runs->sources[0].count * count);
+    weft_tally_begin(&environment->progress.tally, requests * count);
     weft_parallel_for(count, base->threads, play_case, runs);
     weft_request_step_end(environment);
     for (uint32_t c = 0; c < count; c++) {
@@ -287,7 +300,8 @@ static bool set_cases(struct weft_rack_tenants_result *result, struct runs *runs
         return false;
     }
     const double *loads = request->loads.count > 0 ? request->loads.values : default_loads;
-    uint32_t load_count = request->loads.count > 0
+    uint32_t load_count = request->trace_path != NULL ? 1
+                          : request->loads.count > 0
                               ? request->loads.count
                               : (uint32_t)(sizeof default_loads / sizeof default_loads[0]);
     if (load_count > WEFT_TENANT_LOADS_MAX) {
@@ -301,12 +315,15 @@ static bool set_cases(struct weft_rack_tenants_result *result, struct runs *runs
     runs->fine = WEFT_NEW(base->arena, bool, count);
     for (uint32_t c = 0; c < count; c++) {
         sources[c] = *source;
-        sources[c].load = loads[c / result->fabric_count];
+        if (request->trace_path == NULL) {
+            sources[c].load = loads[c / result->fabric_count];
+        }
         runs->cases[c].load = sources[c].load;
         runs->cases[c].fabric = fabrics[c % result->fabric_count];
         runs->rows[c] = WEFT_NEW(base->arena, struct weft_tenant_row, source->size_count);
     }
     runs->sources = sources;
+    result->source = sources;
     result->case_count = count;
     result->cases = runs->cases;
     return true;
@@ -317,11 +334,10 @@ bool weft_request_rack_tenants(struct weft_rack_tenants_result *result,
                                struct weft_request_environment *environment)
 {
     const struct weft_environment *base = &environment->base;
-    struct weft_rack_tenants_result found = {0};
+    struct weft_rack_tenants_result found = {.trace_path = request->trace_path};
     struct weft_tenant_source source;
     struct runs runs = {0};
-    found.rack = tenants_rack(request, base->arena);
-    if (!read_source(&source, request, environment)) {
+    if (!tenants_rack(&found.rack, request, base) || !read_source(&source, request, environment)) {
         return false;
     }
     found.asked = (struct weft_tenants_options){

@@ -28,7 +28,9 @@ static json_t *case_of(const struct weft_tenants_case *one)
 {
     const struct weft_tenants_run *run = &one->run;
     json_t *object = json_object();
-    weft_set_real(object, "load", one->load);
+    if (one->load > 0) {
+        weft_set_real(object, "load", one->load);
+    }
     weft_set_text(object, "fabric", weft_tenant_fabric_words[one->fabric]);
     set_row(object, &run->all);
     weft_set_real(object, "utilization", run->utilization);

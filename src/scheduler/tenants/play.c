@@ -79,22 +79,33 @@ struct play {
 
 // ---- what a tenant gets ----
 
+struct gets {
+    double bandwidth_Bps, allreduce_s, iteration_s;
+};
+
+static struct gets gets_now(const struct play *play, const struct tenant *tenant)
+{
+    const struct weft_tenant_job *job = &play->options->job;
+    const struct weft_slice_rates *rates = &tenant->rates;
+    // What a chip can send: along all sides of a box, in its one ring else.
+    double sides_Bps = rates->side_Bps[0] + rates->side_Bps[1] + rates->side_Bps[2];
+    return (struct gets){
+        .bandwidth_Bps = fmax(sides_Bps, rates->ring_Bps) * tenant->share,
+        .allreduce_s = weft_slice_allreduce(rates, job->allreduce_bytes, tenant->share, job),
+        .iteration_s = weft_slice_iteration(rates, tenant->share, job),
+    };
+}
+
 // Adds what it had since the last look, up to now.
 static void settle(struct play *play, struct tenant *tenant)
 {
-    const struct weft_tenant_job *job = &play->options->job;
     double span = play->clock_s - tenant->since_s;
     tenant->since_s = play->clock_s;
     if (span > 0) {
-        // What a chip can send: along all sides of a box, in its one ring else.
-        double rate =
-            tenant->rates.side_Bps[0] + tenant->rates.side_Bps[1] + tenant->rates.side_Bps[2];
-        rate = fmax(rate, tenant->rates.ring_Bps);
-        double iteration = weft_slice_iteration(&tenant->rates, tenant->share, job);
-        tenant->bandwidth_s += span * rate * tenant->share;
-        tenant->allreduce_s +=
-            span * weft_slice_allreduce(&tenant->rates, job->allreduce_bytes, tenant->share, job);
-        tenant->iterations += iteration > 0 ? span / iteration : 0;
+        const struct gets gets = gets_now(play, tenant);
+        tenant->bandwidth_s += span * gets.bandwidth_Bps;
+        tenant->allreduce_s += span * gets.allreduce_s;
+        tenant->iterations += gets.iteration_s > 0 ? span / gets.iteration_s : 0;
     }
 }
 
@@ -117,14 +128,14 @@ static void renew_shares(struct play *play, struct rack *rack, struct weft_arena
 
 // ---- leaving ----
 
+// A stay of no length has what it ends with; iterations are counted over time, where it has none.
 static void add_stay(struct play *play, const struct tenant *tenant)
 {
     struct weft_tenant_row *row = &play->rows[tenant->size];
     double life = play->clock_s - tenant->begin_s;
-    // A stay of no length counts as one of the rates at its end; its means are then of no weight.
-    double share = life > 0 ? 1 / life : 0;
-    row->bandwidth_Bps += tenant->bandwidth_s * share;
-    row->allreduce_s += tenant->allreduce_s * share;
+    const struct gets gets = gets_now(play, tenant);
+    row->bandwidth_Bps += life > 0 ? tenant->bandwidth_s / life : gets.bandwidth_Bps;
+    row->allreduce_s += life > 0 ? tenant->allreduce_s / life : gets.allreduce_s;
     row->iteration_s += tenant->iterations; // over life_s, at the end
     play->life_s[tenant->size] += life;
 }
