@@ -6,7 +6,7 @@
 // is held at the rate of a link that it does not cross; boxes begin anywhere; the gap between
 // arrivals is half as long; a size is drawn with half of the weight before it; places of tenants
 // that left are not used again; a tenant that leaves gives one chip back; shares are not renewed
-// when one leaves.
+// when one leaves; racks are held full whatever the load.
 
 #include "../fresh_arenas.h"
 #include "../rack_torus.h"
@@ -280,6 +280,29 @@ static void boxes_are_the_contiguous_ones(void **state)
     }
 }
 
+// Racks that are kept full hold as much as asked, or a slice more.
+static void racks_are_kept_full(void **state)
+{
+    (void)state;
+    static const double loads[] = {0.3, 0.6, 0.85};
+    const struct weft_rack rack = rack_torus(4);
+    for (uint32_t l = 0; l < 3; l++) {
+        struct weft_tenant_source source = drawn(loads[l], 4000, 5 + l);
+        const struct weft_tenants_options options = {.rack = &rack,
+                                                     .rack_count = 8,
+                                                     .fabric = WEFT_TENANT_SCATTERED,
+                                                     .order = WEFT_TENANT_RANDOM,
+                                                     .job = {.compute_s = 1}};
+        struct weft_tenants_run run;
+        struct weft_error error;
+        source.holds = true;
+        assert_true(weft_tenants_play(&run, &source, &options, &arena, scratch, &error));
+        counts_add_up(&run, 4000);
+        print_message("held %g of %g\n", run.utilization, loads[l]);
+        assert_true(run.utilization > loads[l] - 0.01 && run.utilization < loads[l] + 0.125);
+    }
+}
+
 // ---- memory ----
 
 struct long_run {
@@ -338,6 +361,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(capacity_alone_blocks_as_theory_has_it, open_arenas,
                                         tear_down),
         cmocka_unit_test_setup_teardown(light_refuses_for_capacity_alone, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(racks_are_kept_full, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(boxes_are_the_contiguous_ones, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(memory_does_not_grow, no_scratch, no_scratch),
     };
