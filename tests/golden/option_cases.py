@@ -393,7 +393,7 @@ CASES += [
     Case("optics-collective", "optics collective", "--ranks 16 --json",
          {"kind": ["alltoall"], "planes": ["1"], "circuits": ["3"]}),
     Case("optics-collective-chips", "optics collective", "--ranks 16 --circuits 3 --json",
-         {"circuits": ["1"], "wavelengths": ["7"]}),
+         {"circuits": ["1"], "wavelengths": ["7"], "planes": ["1"]}),
 ]
 
 PAIRS = ",".join(["200"] * 20)

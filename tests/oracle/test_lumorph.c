@@ -4,8 +4,8 @@
 // within 1 %, every round on its own circuits; and up to which sizes the published 74 % hold.
 //
 // Seen to fail: circuits of a round at the full rate each; a change less at the turn from one half
-// to the other; no dark time in the engine; a round that begins with the one before; ranks that
-// differ in the digit before.
+// to the other, in the formula and in the engines; no dark time in the engines; messages that set
+// out before circuits are ordered; an all-gather whose rounds are in the reduce-scatter's order.
 
 #include "../arenas.h"
 #include "weft/collective/recursive.h"

@@ -5,9 +5,10 @@
 // staying always, turning always or on the ring, regimes end where they say, and the flow engine
 // takes the formula's time.
 //
-// Seen to fail: the all-gather's rounds in the order of the reduce-scatter's; the radices of a
-// round not divided from its bytes; no turn between the halves in the program; a turn back to the
-// ring for nothing; opposite chips both ways; wavelengths rounded to the nearest.
+// Seen to fail: the all-gather's rounds in the order of the reduce-scatter's; rounds behind the
+// first with twice their bytes; no change at the turn between the halves; a turn back to the ring
+// for nothing; opposite chips down the ring; wavelengths rounded to the nearest; one wavelength a
+// circuit in the engine.
 
 #include "../seeds.h"
 #include "weft/collective/recursive.h"
@@ -267,17 +268,18 @@ static void the_best_is_the_least_of_all(void **state)
             try_radices(&trial, chips);
             weft_recursive_best(&plan, &options, size, (enum weft_recursive_policy)policy, scratch);
             double least = fmin(trial.least, ring_s);
-            if (fabs(plan.seconds - least) > 1e-12 * least) {
+            if (fabs(plan.seconds - least) > 1e-11 * least) {
                 fail_msg("%u chips, policy %d: %.17g, by trying all %.17g", chips, policy,
                          plan.seconds, least);
             }
-            assert_true(plan.is_ring == !(trial.least < ring_s));
+            assert_true(fabs(trial.least - ring_s) < 1e-9 * ring_s ||
+                        plan.is_ring == !(trial.least < ring_s));
             rings += plan.is_ring;
             // What it says of itself is what it takes.
             if (!plan.is_ring) {
                 memcpy(trial.radices, plan.radices, sizeof trial.radices);
                 trial.count = plan.radix_count;
-                assert_true(fabs(sum_rounds(&trial, plan.stays) - least) <= 1e-12 * least);
+                assert_true(fabs(sum_rounds(&trial, plan.stays) - least) <= 1e-11 * least);
                 stayed += plan.stays != 0;
                 for (uint32_t k = 1; k < plan.radix_count; k++) {
                     mixed += plan.radices[k] != plan.radices[0];

@@ -26,9 +26,10 @@ struct on_ring {
 
 struct choice {
     double seconds;
-    uint32_t radix; // 0: none
-    uint8_t first;  // enum wired: of the reduce-scatter's round,
-    uint8_t last;   // and of the all-gather's
+    uint32_t radix;  // 0: none
+    uint32_t widest; // radix, of this round and those inside
+    uint8_t first;   // enum wired: of the reduce-scatter's round,
+    uint8_t last;    // and of the all-gather's
 };
 
 struct program {
@@ -198,8 +199,13 @@ static void try_radix(struct program *program, struct choice *best, uint32_t at,
             seconds +=
                 round_s(program, at, radix_at, last, scratch) + change_s(program, last, ends[1]);
         }
-        if (seconds < best->seconds) {
-            *best = (struct choice){seconds, radix, (uint8_t)first, (uint8_t)last};
+        // Of equal times that with the fewest circuits.
+        uint32_t inside = choice_at(program, next, first, last)->widest;
+        uint32_t widest = radix > inside ? radix : inside;
+        double rounding = seconds * 1e-12;
+        if (seconds < best->seconds - rounding ||
+            (seconds <= best->seconds + rounding && widest < best->widest)) {
+            *best = (struct choice){seconds, radix, widest, (uint8_t)first, (uint8_t)last};
         }
     }
 }
@@ -299,7 +305,7 @@ static void answer(struct weft_recursive_plan *plan, struct program *program, do
     solve(program, scratch);
     read_plan(plan, program);
     double ring_s = weft_recursive_ring_seconds(program->options, size_bytes);
-    if (program->fixed == NULL && !(plan->seconds < ring_s)) {
+    if (program->fixed == NULL && !(plan->seconds < ring_s * (1 - 1e-12))) {
         *plan = (struct weft_recursive_plan){
             .seconds = ring_s,
             .is_ring = true,
