@@ -460,7 +460,8 @@ static bool play(void *context)
         !lab_heal_open_beats(self, self->error)) {
         return false;
     }
-    sched_setscheduler(0, SCHED_FIFO, &first); // where permitted
+    sched_setscheduler(0, SCHED_RR,
+                       &first); // where permitted; in turn, so that all send heartbeats
     lab_heal_work_init(&work, WEFT_NONE, job->rank_count, job->chunk_elements, &arena);
     lab_heal_member_init(&self->member, self->host, WEFT_NONE, &work, job->compute_ns);
     self->edges[0] = self->edges[1] = WEFT_NONE;

@@ -23,6 +23,7 @@ void lab_heal_wire(struct weft_lab_wiring *wiring, const struct lab_heal_rack *r
 struct lab_heal_network {
     const struct weft_lab *lab;
     uint32_t host_count, plane_count;
+    bool detour; // a spare is reached through the last host, a relay, as in an electrical rack
     struct weft_ocs planes[LAB_HEAL_PLANES_MAX];
     struct weft_netlink hosts[LAB_HEAL_HOSTS_MAX];
     uint32_t far[LAB_HEAL_HOSTS_MAX][LAB_HEAL_PLANES_MAX]; // to whom a circuit is routed

@@ -418,6 +418,7 @@ bool lab_heal_run(struct lab_heal_result *result, const struct lab_heal_run_opti
         return false;
     }
     self->scratch = scratch;
+    self->network.detour = options->detour;
     fill_job(self);
     memcpy(&self->job.token, nonce, sizeof self->job.token);
     // Before its hosts' processes, which would keep it waiting: it has little to do, and at once.

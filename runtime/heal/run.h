@@ -38,6 +38,7 @@ struct lab_heal_run_options {
     uint64_t compute_ns;
     uint64_t beat_ns;
     const char *checkpoint;
+    bool detour; // the rack's last host is a relay, through which spares are reached
     uint32_t fault_count;
     const struct lab_heal_fault *faults; // their steps do not descend
     uint64_t seed;                       // of the moments within their steps

@@ -140,3 +140,4 @@ try weft lab heal ring:8 --state warm
 try weft lab heal ring:8 --bytes 0
 try weft lab heal ring:8 --dark 3000s
 try weft lab heal ring:8 --checkpoint no-such-folder/file
+try weft lab heal ring:8 --switch 0@4 --detour

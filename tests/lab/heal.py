@@ -96,8 +96,8 @@ def times(bench):
     if not 0 < result["t_detect_s"] < 0.05 or result["t_plan_s"] > 0.005:
         bench.wrong.append(f"noticed or planned late: {result}")
     silent, code = bench.run("--silent", "rank:3@4", "--spares", "1", "--runs", "3")
-    # Three intervals of 20 ms and six deviations, which a busy machine makes large.
-    if silent is not None and (code != 0 or not 0.05 < silent["t_detect_s"] < 0.4):
+    # Five intervals of 20 ms and six deviations, which a busy machine makes large.
+    if silent is not None and (code != 0 or not 0.08 < silent["t_detect_s"] < 0.5):
         bench.wrong.append(f"a silent host: exit {code}, {silent}")
 
 

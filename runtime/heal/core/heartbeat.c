@@ -35,5 +35,5 @@ void lab_heal_pulse_heard(struct lab_heal_pulse *pulse, uint64_t now_ns)
 uint64_t lab_heal_pulse_due_ns(const struct lab_heal_pulse *pulse)
 {
     uint64_t mean_ns = pulse->mean_ns > pulse->period_ns ? pulse->mean_ns : pulse->period_ns;
-    return pulse->last_ns + 3 * mean_ns + 6 * pulse->deviation_ns;
+    return pulse->last_ns + 5 * mean_ns + 6 * pulse->deviation_ns;
 }

@@ -32,6 +32,7 @@ enum {
     KEY_CHIPS,
     KEY_SERVERS,
     KEY_TIMEOUT,
+    KEY_DETOUR,
 };
 
 static const struct argp_option options[] = {
@@ -74,6 +75,10 @@ static const struct argp_option options[] = {
     {"server", KEY_CHIPS, "N", 0, "hosts of a server, nearest to each other (4)", 0},
     {"rack", KEY_SERVERS, "N", 0, "servers of a rack, next in nearness (4)", 0},
     {"timeout", KEY_TIMEOUT, "T", 0, "end the job, saved, when a step takes longer (10s)", 0},
+    {"detour", KEY_DETOUR, NULL, 0,
+     "as in an electrical rack: a spare is reached through a relay by one link, which both of its "
+     "edges share; for one --kill rank",
+     0},
     LAB_NAME_OPTION,
     {0},
 };
@@ -238,6 +243,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return cli_count(cli, &request->server_hosts, "server", argument, 1, LAB_HEAL_RANKS_MAX);
     case KEY_SERVERS:
         return cli_count(cli, &request->rack_servers, "rack", argument, 1, LAB_HEAL_RANKS_MAX);
+    case KEY_DETOUR:
+        request->detour = true;
+        return 0;
     case LAB_NAME:
         request->name_given = true;
         return lab_take_name(cli, &request->name, argument);
@@ -317,7 +325,7 @@ static bool prepare(struct lab_heal_request *request)
     }
     request->rack = (struct lab_heal_rack){
         .rank_count = ranks,
-        .host_count = ranks + request->spares,
+        .host_count = ranks + request->spares + request->detour,
         .plane_count = ports,
         .spare_first = ranks,
         .spare_end = ranks + request->spares,
@@ -331,6 +339,11 @@ static bool prepare(struct lab_heal_request *request)
         if (!check_fault(request, &request->faults[i])) {
             return false;
         }
+    }
+    if (request->detour && (request->fault_count != 1 || ports < 3 || request->spares == 0 ||
+                            request->faults[0].kind != LAB_HEAL_FAULT_KILL)) {
+        return cli_misuse(cli, "--detour: for one --kill rank:R@S, with --spares 1 or more and "
+                               "three ports or more");
     }
     if (!request->save_every_given) {
         request->save_every = request->source == LAB_HEAL_CHECKPOINT ? 2 : 0;
@@ -365,6 +378,7 @@ static struct lab_heal_run_options options_of(const struct lab_heal_request *req
         .compute_ns = request->compute_ns,
         .beat_ns = request->beat_ns,
         .checkpoint = request->checkpoint,
+        .detour = request->detour,
         .fault_count = request->fault_count,
         .faults = request->faults,
         .seed = request->cli->seed * 1000003 + run,

@@ -25,6 +25,7 @@ struct lab_heal_request {
     uint32_t mtu_bytes;
     uint32_t ports; // of a ring's host; 0 = enough and one to spare
     uint32_t server_hosts, rack_servers;
+    bool detour;
     uint32_t fault_count;
     struct lab_heal_fault faults[LAB_HEAL_FAULTS_MAX];
 

@@ -11,19 +11,21 @@
 static const char *const causes[] = {"reset", "silence", "carrier", "control", "late"};
 static const char *const outcomes[] = {"finished", "no spare", "wrong sums", "stuck"};
 static const char *const distances[] = {"server", "rack", "other rack"};
-enum { TIMES = 6 }; // five, and their sum
+enum { TIMES = 7, BACK = 5, HEALED = 6 }; // five, the first four together, and all five
 static const char *const time_keys[TIMES] = {"t_detect_s", "t_plan_s",       "t_rewire_s",
-                                             "t_rejoin_s", "t_first_step_s", "t_healed_s"};
+                                             "t_rejoin_s", "t_first_step_s", "t_back_s",
+                                             "t_healed_s"};
 
 static void spread(double values[TIMES], const struct lab_heal_times *times)
 {
     const double five[] = {times->detect_s, times->plan_s, times->rewire_s, times->rejoin_s,
                            times->first_step_s};
-    values[TIMES - 1] = 0;
-    for (uint32_t i = 0; i < TIMES - 1; i++) {
+    values[BACK] = 0;
+    for (uint32_t i = 0; i < BACK; i++) {
         values[i] = five[i];
-        values[TIMES - 1] += five[i];
+        values[BACK] += i + 1 < BACK ? five[i] : 0;
     }
+    values[HEALED] = values[BACK] + five[BACK - 1];
 }
 
 static int by_value(const void *a, const void *b)
@@ -201,8 +203,8 @@ static void print_text(const struct lab_heal_request *request)
     static const struct weft_table_column columns[] = {
         {"healing", WEFT_ALIGN_LEFT}, {"noticed by", WEFT_ALIGN_LEFT}, {"detect", WEFT_ALIGN_RIGHT},
         {"plan", WEFT_ALIGN_RIGHT},   {"rewire", WEFT_ALIGN_RIGHT},    {"rejoin", WEFT_ALIGN_RIGHT},
-        {"step", WEFT_ALIGN_RIGHT},   {"together", WEFT_ALIGN_RIGHT},  {"lost", WEFT_ALIGN_RIGHT},
-        {"state", WEFT_ALIGN_LEFT},
+        {"step", WEFT_ALIGN_RIGHT},   {"back", WEFT_ALIGN_RIGHT},      {"healed", WEFT_ALIGN_RIGHT},
+        {"lost", WEFT_ALIGN_RIGHT},   {"state", WEFT_ALIGN_LEFT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0], SHOWN = 8 };
     struct cli *cli = request->cli;
@@ -221,17 +223,17 @@ static void print_text(const struct lab_heal_request *request)
         row[0].text = weft_arena_format(&cli->arena, "step %u", episode->step + 1);
         row[1].text = causes[episode->cause];
         set_times(row + 2, &cli->arena, five);
-        row[8] = weft_cell_count(&cli->arena, episode->lost_steps);
-        row[9].text = episode->replaced > 0 ? lab_heal_source_names[episode->source] : "";
+        row[9] = weft_cell_count(&cli->arena, episode->lost_steps);
+        row[10].text = episode->replaced > 0 ? lab_heal_source_names[episode->source] : "";
     }
     if (request->runs > 1) {
         struct weft_table_cell *row = cells + (size_t)COLUMNS * rows++;
         row[0].text = weft_arena_format(&cli->arena, "median of %u", healings);
-        row[1].text = row[9].text = row[8].text = "";
+        row[1].text = row[9].text = row[10].text = "";
         set_times(row + 2, &cli->arena, medians);
         row = cells + (size_t)COLUMNS * rows++;
         row[0].text = "worst";
-        row[1].text = row[9].text = row[8].text = "";
+        row[1].text = row[9].text = row[10].text = "";
         set_times(row + 2, &cli->arena, worst);
     }
     char rate[WEFT_UNIT_TEXT];
