@@ -60,6 +60,12 @@ static void break_something(struct world *world)
 {
     const struct lab_heal_rack *rack = &world->machine.rack;
     uint32_t host = weft_rng_below(&world->rng, rack->spare_end);
+    if (world->failures_left == 0) {
+        return;
+    }
+    if (weft_rng_below(&world->rng, 2) == 0) {
+        host = rack->host[weft_rng_below(&world->rng, rack->rank_count)];
+    }
     uint32_t plane = weft_rng_below(&world->rng, rack->plane_count);
     switch (weft_rng_below(&world->rng, 10)) {
     case 0:
@@ -119,7 +125,7 @@ static void act(struct world *world, const struct lab_heal_actions *actions)
                 world->plane_dead[p] = true;
             }
         }
-        hear(world, between(world, 1 * ms, 25 * ms), &event);
+        hear(world, between(world, 50 * us, 25 * ms), &event);
     }
 }
 
@@ -127,8 +133,14 @@ static void listen(struct world *world, const struct lab_heal_event *heard)
 {
     struct lab_heal_actions *actions = calloc(1, sizeof *actions);
     assert_non_null(actions);
+    enum lab_heal_phase before = world->machine.phase;
     lab_heal_machine_take(&world->machine, heard, world->now_ns, actions);
     act(world, actions);
+    // A failure while the step that was broken off is under way again.
+    if (before == LAB_HEAL_JOINING && world->machine.phase == LAB_HEAL_RUNNING &&
+        world->machine.episode_count > 0 && weft_rng_below(&world->rng, 2) == 0) {
+        add(world, between(world, 0, 40 * ms), FAIL, 0);
+    }
     free(actions);
 }
 
