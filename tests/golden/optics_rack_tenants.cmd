@@ -34,6 +34,7 @@ try weft optics rack tenants --trace missing.csv
 try weft optics rack tenants missing.yaml
 printf 'name,x,y,z,arrival_s,lifetime_s\na,2,2,1,5,1\nb,2,2,1,4,1\n' >back.csv
 try weft optics rack tenants --trace back.csv
+try weft optics rack tenants --requests 10000000
 try weft optics rack tenants --fabrics torus,ring
 try weft optics rack tenants --fabrics torus,torus
 try weft optics rack tenants --mix 2x2x1:0.25,2x2x1:1
