@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # Verbs with sub-verbs.
-PARENTS = ["collective", "lab", "fabrics", "optics", "photonic", "optics mesh"]
+PARENTS = ["collective", "lab", "fabrics", "optics", "photonic", "optics mesh", "optics rack"]
 
 
 def output(*command):
