@@ -3,8 +3,7 @@
 // one that the mesh has, or one line of complaint. A setting reads back as it is shown, and joins
 // all ports two by two.
 //
-// Seen to fail when mesh_read_matchings took a port twice in a round, and when weft_mesh_read let
-// pass a cell that the mesh lacks.
+// Seen to fail when mesh_read_matchings took a port twice in a round.
 
 #include "fuzz.h"
 #include "request/mesh/words.h"

@@ -42,7 +42,7 @@ static void check_setting(const struct weft_mesh *mesh, const char *text,
     }
 }
 
-// Seen to fail when ports were numbered from (0, 1) on.
+// Seen to fail when the two ports of a vertex were swapped.
 static void one_hexagon_joins_as_recorded(void **state)
 {
     (void)state;
@@ -74,7 +74,6 @@ static void one_hexagon_joins_as_recorded(void **state)
     assert_int_equal(distinct, 58);
 }
 
-// Seen to fail when vertical cells were numbered before those of the chains.
 static void four_hexagons_join_as_recorded(void **state)
 {
     (void)state;
@@ -118,8 +117,8 @@ static void nine_by_nine_joins_as_recorded(void **state)
 }
 
 // Random matchings of few ports on small meshes: what the router and cuts refuse the solver
-// refutes, and what the solver can join the router joins. Seen to fail when a corner's two idle
-// neighbors were refused.
+// refutes, and what the solver can join the router joins. Seen to fail when the formula left labels
+// of idle ports free.
 static void the_router_agrees_with_the_solver(void **state)
 {
     (void)state;

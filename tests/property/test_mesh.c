@@ -3,8 +3,9 @@
 // or refused, on meshes of 5 x 5 to 13 x 13 with and without stuck cells; what no route passes
 // keeps its state; rounds in order toggle no more than as they came.
 //
-// Seen to fail when routes of two nets shared a wire (lay did not eject), when give_cells forgot
-// stuck cells, when a cut counted pairs inside it, and when cells of no route were set to bar.
+// Mutations that made this test fail (each was run): a route that is laid over another's wires does
+// not eject every owner (an assertion stops it); stuck cells are forgotten where routes become a
+// setting; cells of no route are set to bar.
 
 #include "../fresh_arenas.h"
 #include "weft/photonics.h"
