@@ -394,6 +394,15 @@ CASES += [
          {"kind": ["alltoall"], "planes": ["1"], "circuits": ["3"]}),
     Case("optics-collective-chips", "optics collective", "--ranks 16 --circuits 3 --json",
          {"circuits": ["1"], "wavelengths": ["7"], "planes": ["1"]}),
+    Case("optics-mesh-route", "optics mesh route",
+         "--rows 5 --columns 5 --ports 16 --matching round-robin --json",
+         {"rows": ["6"], "columns": ["6"], "ports": ["14"], "matching": ["3-20"],
+          "stuck": ["40:cross"], "former": ["ff"], "goal": ["worst"], "solver": ["alone"],
+          "toggle": ["1"], "work": ["1"], "reorder": [None], "cell-db": ["0.2"], "port-db": ["1"],
+          "crosstalk-db": ["30"], "budget-db": ["3"], "switch-time": ["3us"],
+          "plot": ["mesh.svg"]}),
+    Case("optics-mesh-trace", "optics mesh trace", "--rows 2 --columns 2 --cells 7f85f --json",
+         {"rows": ["3"], "columns": ["3"], "cells": ["0"], "csv": [None], "markdown": [None]}),
 ]
 
 PAIRS = ",".join(["200"] * 20)
