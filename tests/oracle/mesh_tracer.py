@@ -8,8 +8,8 @@ Oracles 7a, 7b and 7c are literal. Every setting that `weft optics mesh route` p
 pairs, its lengths, and that all ports are joined two by two.
 
 Usage: mesh_tracer.py WEFT
-Mutations that made this fail (each was run): the two ports of a vertex are swapped; the first cell of
-a route is not counted.
+Mutations that made this fail (each was run): the two ports of a vertex are swapped; the first cell
+of a route is not counted.
 """
 
 import json
