@@ -366,6 +366,19 @@ CASES += [
 ]
 
 CASES += [
+    Case("rack-place", "optics rack place", "rack.yaml rack.csv --json",
+         {"allocator": ["contiguous"], "lanes": ["fixed"], "steps": ["50"], "lose": ["0"],
+          "plot": ["rack.svg"], "convert": [None]},
+         quiet={"convert": "one wavelength is free all along each route"},
+         skip=("orientation", "migrate")),
+    Case("rack-contiguous", "optics rack place", "rack.yaml rack.csv --allocator contiguous --json",
+         {"orientation": ["given"]}, only=("orientation",)),
+    Case("rack-migrate", "optics rack place",
+         "rack.yaml fragmented.csv --allocator contiguous --json", {"migrate": ["4"]},
+         only=("migrate",)),
+]
+
+CASES += [
     Case("interleave", "interleave", "loop.json --json", quiet={"perimeter": EQUAL}),
     Case("interleave-circle", "interleave", "circle_40_60.json --json", {"perimeter": ["1"]},
          only=("perimeter",)),
@@ -692,6 +705,9 @@ def make_inputs(weft, examples, folder):
     (folder / "sweep.yaml").write_text(
         "common: {servers: 8, rate: 100Gbps}\ngrid:\n"
         "  - flows: [alltoall:1MB, permutation:1MB:1]\n")
+    shutil.copy(examples / "racks" / "limited.yaml", folder / "rack.yaml")
+    shutil.copy(examples / "racks" / "fragmented.csv", folder)
+    (folder / "rack.csv").write_text("name,x,y,z\na,2,4,4\nb,4,2,2\nring,10,1,1\n")
     for path in (examples / "photonic").iterdir():
         if path.is_file():
             shutil.copy(path, folder)
