@@ -299,20 +299,25 @@ static bool check_fault(const struct lab_heal_request *request, const struct lab
     uint32_t end = is_switch                             ? rack->plane_count
                    : fault->kind == LAB_HEAL_FAULT_SPARE ? request->spares
                                                          : rack->rank_count;
+    static const char *const names[] = {"kill", "kill", "silent", "cut", "port", "switch"};
+    const char *option = names[fault->kind];
     if (fault->which >= end) {
-        return weft_fail(error, WEFT_INPUT, "there is no %s %u; there are %u",
-                         is_switch                             ? "switch"
-                         : fault->kind == LAB_HEAL_FAULT_SPARE ? "spare"
-                                                               : "rank",
-                         fault->which, end);
+        const char *what = is_switch                             ? "switch"
+                           : fault->kind == LAB_HEAL_FAULT_SPARE ? "spare"
+                                                                 : "rank";
+        return end == 0
+                   ? weft_fail(error, WEFT_INPUT, "--%s: there is no %s; write --%ss 1 or more",
+                               option, what, what)
+                   : weft_fail(error, WEFT_INPUT, "--%s: there is no %s %u; they are 0 to %u",
+                               option, what, fault->which, end - 1);
     }
     if (fault->kind == LAB_HEAL_FAULT_PORT && fault->port >= rack->plane_count) {
-        return weft_fail(error, WEFT_INPUT, "--port: there is no port %u; a host has %u",
-                         fault->port, rack->plane_count);
+        return weft_fail(error, WEFT_INPUT, "--port: there is no port %u; they are 0 to %u",
+                         fault->port, rack->plane_count - 1);
     }
     return (fault->step >= 2 && fault->step <= request->steps) ||
-           weft_fail(error, WEFT_INPUT, "step %u is not one of 2 to %u (--iterations)", fault->step,
-                     request->steps);
+           weft_fail(error, WEFT_INPUT, "--%s: step %u is not one of 2 to %u (--iterations)",
+                     option, fault->step, request->steps);
 }
 
 static bool prepare(struct lab_heal_request *request)
