@@ -143,6 +143,11 @@ FORMATS = {
         "photonic compile {}", "photonic compile {} --weights {examples}/photonic --json"]),
     "photonic_program": ("x/", [], ["photonic/*"], [
         "photonic run {} --input {examples}/photonic/input.u8 --json"]),
+    "rack": ("x.yaml", ["rack"], ["racks/*.yaml"], [
+        "optics rack place {} {examples}/racks/mixed.csv --steps 2000 --json",
+        "optics rack place {} {examples}/racks/mixed.csv --steps 2000 --lose 0"]),
+    "rack_requests": ("x.csv", ["rack_requests"], ["racks/*.csv"], [
+        "optics rack place {examples}/racks/limited.yaml {} --steps 2000"]),
     "claims": ("x.yaml", ["claims"], [], ["reproduce --claims . --list"]),
 }
 

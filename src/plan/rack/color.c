@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define NODES_MAX 50000u
+#define NODES_MAX 5000u
 
 struct circuit {
     const struct rack_path *path;
@@ -26,6 +26,7 @@ struct coloring {
     uint32_t count;
     uint32_t *colors; // by order of search
     uint32_t nodes;
+    struct rack_effort *effort; // NULL = NODES_MAX alone
 };
 
 static uint32_t *use_of(const struct coloring *search, const struct rack_path *path, uint32_t hop,
@@ -83,7 +84,8 @@ static enum rack_answer search_all(struct coloring *search, uint32_t i)
     const struct circuit *circuit = &search->circuits[i];
     for (uint32_t color = circuit->follows ? search->colors[i - 1] : 0;
          color < search->state->tables.wavelengths; color++) {
-        if (++search->nodes > NODES_MAX) {
+        if (++search->nodes > NODES_MAX ||
+            (search->effort != NULL && !rack_step(search->effort, 1))) {
             return RACK_CUT;
         }
         if (!is_free(search, circuit->path, color)) {
@@ -129,10 +131,10 @@ static struct circuit *list_circuits(uint32_t *count, const struct rack_bundle *
 
 enum rack_answer rack_color(uint32_t *colors, const struct weft_rack_state *state,
                             const struct rack_bundle *bundles, uint32_t count,
-                            struct weft_arena scratch)
+                            struct rack_effort *effort, struct weft_arena scratch)
 {
     const struct rack_tables *tables = &state->tables;
-    struct coloring search = {.state = state};
+    struct coloring search = {.state = state, .effort = effort};
     search.circuits = list_circuits(&search.count, bundles, count, &scratch);
     if (search.count == 0) {
         return RACK_FOUND;

@@ -119,7 +119,7 @@ static bool color_routes(uint32_t *colors, uint32_t *first, const struct weft_ra
             at += routes[r].circuits;
         }
     }
-    return rack_color(colors, state, bundles, count, scratch) == RACK_FOUND;
+    return rack_color(colors, state, bundles, count, NULL, scratch) == RACK_FOUND;
 }
 
 // Figures of the slice once all of it is taken.

@@ -37,7 +37,7 @@ static enum rack_answer solve_limit(struct solution *solution, struct rack_searc
 {
     struct rack_effort *effort = search->effort;
     uint64_t limit = effort->limit;
-    uint64_t end = effort->steps + (limit - effort->steps) / 3;
+    uint64_t end = effort->steps + rack_steps_left(effort) / 3;
     enum rack_answer answer = RACK_CUT;
     bool first = true;
     while (effort->steps < end) {
@@ -67,7 +67,7 @@ static enum rack_answer solve_limit(struct solution *solution, struct rack_searc
         keep(solution, search, true);
     }
     if (answer == RACK_CUT && !solution->have) {
-        effort->limit = effort->steps + (limit - effort->steps) / 8;
+        effort->limit = effort->steps + rack_steps_left(effort) / 8;
         if (rack_search_run(search, WEFT_NONE, 0) == RACK_FOUND) {
             keep(solution, search, false);
         }
@@ -211,7 +211,8 @@ bool rack_exact(struct weft_rack_slice *slice, struct weft_rack_state *state,
         struct rack_shape shape;
         struct weft_arena arena = weft_arena_split(&scratch);
         rack_shape_build(&shape, sides, unit, lanes, &arena);
-        uint64_t rest = limit - all.effort.steps;
+        all.effort.limit = limit;
+        uint64_t rest = rack_steps_left(&all.effort);
         all.effort.limit = tried ? all.effort.steps + rest / FINER_SHARE : limit;
         bool placed = place_units(slice, state, &shape, &all, scratch);
         outcome->steps = all.effort.steps;

@@ -238,7 +238,7 @@ static bool solve(struct program *program, struct rack_outcome *outcome)
             continue;
         }
         memset(program->servers, RACK_FAR, program->shape->unit_count);
-        program->effort->limit = program->effort->steps + (limit - program->effort->steps) / 3 + 1;
+        program->effort->limit = program->effort->steps + rack_steps_left(program->effort) / 3 + 1;
         enum rack_answer answer = place_next(program, 0);
         program->effort->limit = limit;
         outcome->bound_load = !cut && answer != RACK_NONE ? load : outcome->bound_load;

@@ -134,6 +134,27 @@ void rack_layout_measure(struct rack_layout *layout, const struct rack_shape *sh
 // Pieces that are left where `taken[s]` chips of each server go, too.
 uint32_t rack_pieces(const struct weft_rack_state *state, const uint32_t *taken);
 
+// ---- effort ----
+
+struct rack_effort {
+    uint64_t steps;
+    uint64_t limit;
+    weft_stop stop;
+};
+// What is left of the steps.
+static inline uint64_t rack_steps_left(const struct rack_effort *effort)
+{
+    return effort->limit > effort->steps ? effort->limit - effort->steps : 0;
+}
+// More steps, each some tens of nanoseconds; false when these are too many.
+static inline bool rack_step(struct rack_effort *effort, uint32_t steps)
+{
+    uint64_t before = effort->steps;
+    effort->steps += steps;
+    bool asks = before >> 12 != effort->steps >> 12;
+    return effort->steps < effort->limit && !(asks && weft_stopped(effort->stop));
+}
+
 // ---- wavelengths (color.c) ----
 
 struct rack_bundle {
@@ -142,10 +163,11 @@ struct rack_bundle {
 };
 enum rack_answer { RACK_NONE, RACK_FOUND, RACK_CUT };
 // Wavelengths for the circuits of bundles of more than one hop, each the same all along its path:
-// colors[i] of the i-th circuit of them, in the order of the bundles. First fit, then a search.
+// colors[i] of the i-th circuit of them, in the order of the bundles. First fit, then a search,
+// whose steps count for `effort` unless that is NULL.
 enum rack_answer rack_color(uint32_t *colors, const struct weft_rack_state *state,
                             const struct rack_bundle *bundles, uint32_t count,
-                            struct weft_arena scratch);
+                            struct rack_effort *effort, struct weft_arena scratch);
 
 // ---- state (state.c) ----
 
@@ -188,22 +210,6 @@ struct rack_route_draft {
 bool rack_commit_routes(struct weft_rack_slice *slice, struct weft_rack_state *state,
                         const struct rack_route_draft *routes, uint32_t route_count, bool converts,
                         struct weft_arena scratch);
-
-// ---- effort ----
-
-struct rack_effort {
-    uint64_t steps;
-    uint64_t limit;
-    weft_stop stop;
-};
-// More steps, each some tens of nanoseconds; false when these are too many.
-static inline bool rack_step(struct rack_effort *effort, uint32_t steps)
-{
-    uint64_t before = effort->steps;
-    effort->steps += steps;
-    bool asks = before >> 12 != effort->steps >> 12;
-    return effort->steps < effort->limit && !(asks && weft_stopped(effort->stop));
-}
 
 // ---- routes (router.c) ----
 

@@ -213,7 +213,8 @@ static enum rack_answer accept_colors(void *context)
         circuits += spare->demands[d].circuits;
     }
     uint32_t *colors = WEFT_NEW(&scratch, uint32_t, (size_t)circuits + 1);
-    enum rack_answer answer = rack_color(colors, state, bundles, spare->count, scratch);
+    enum rack_answer answer =
+        rack_color(colors, state, bundles, spare->count, spare->group->effort, scratch);
     acceptance->color_failed = acceptance->color_failed || answer != RACK_FOUND;
     acceptance->cut = acceptance->cut || answer == RACK_CUT;
     return answer == RACK_FOUND ? RACK_FOUND : RACK_NONE;

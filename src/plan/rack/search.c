@@ -252,7 +252,7 @@ static enum rack_answer accept_colors(void *context)
     }
     uint32_t *colors = WEFT_NEW(&scratch, uint32_t, circuits);
     enum rack_answer answer =
-        rack_color(colors, search->state, bundles, shape->edge_count, scratch);
+        rack_color(colors, search->state, bundles, shape->edge_count, search->effort, scratch);
     if (answer != RACK_FOUND) {
         search->color_failed = true;
         search->uncertain = search->uncertain || search->forced || answer == RACK_CUT;
