@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#define ANY_STEPS 20000u
 #define FINER_SHARE 2u // of the steps that are left, for units smaller than those with room
 
 struct solution {
@@ -77,6 +78,26 @@ static enum rack_answer solve_limit(struct solution *solution, struct rack_searc
     return solution->have ? RACK_FOUND : answer;
 }
 
+// The first layout over all channels that are free, whatever the steps so far: with fibers enough
+// nothing is refused that has the chips. Symmetries only make the way to a first layout longer.
+static void take_any(struct solution *solution, struct rack_search *search)
+{
+    struct rack_effort *effort = search->effort;
+    uint64_t edges = search->shape->edge_count;
+    uint64_t limit = effort->limit;
+    uint32_t stabilizer_count = search->stabilizer_count;
+    search->stabilizer_count = 0;
+    effort->limit = effort->steps + ANY_STEPS + 4 * edges * edges; // as many as routing it takes
+    solution->outcome.bound_hops = rack_search_limit(search, WEFT_NONE);
+    if (solution->outcome.bound_hops != WEFT_NONE &&
+        rack_search_run(search, WEFT_NONE, 0) == RACK_FOUND) {
+        keep(solution, search, false);
+        rack_layout_measure(&solution->layout, search->shape, search->state, search->scratch);
+    }
+    search->stabilizer_count = stabilizer_count;
+    effort->limit = limit;
+}
+
 static void solve(struct solution *solution, struct rack_search *search, uint64_t steps_max)
 {
     struct rack_outcome *outcome = &solution->outcome;
@@ -100,6 +121,12 @@ static void solve(struct solution *solution, struct rack_search *search, uint64_
             break;
         }
         cut = true;
+        if (rack_steps_left(search->effort) == 0) {
+            break;
+        }
+    }
+    if (cut && !solution->have) {
+        take_any(solution, search);
     }
     if (!solution->have) {
         outcome->reason = search->color_failed ? WEFT_RACK_WAVELENGTHS : WEFT_RACK_FIBERS;
