@@ -291,6 +291,9 @@ static void racks_that_do_not_fit_together_are_refused(void **unused)
     rack = block(4, 1);
     links[0].fibers = 0;
     assert_false(weft_rack_check(&rack, scratch, &error));
+    rack = block(4, 1);
+    rack.wavelength_Bps = 0;
+    assert_false(weft_rack_check(&rack, scratch, &error));
 }
 
 int main(void)

@@ -37,6 +37,10 @@ bool weft_rack_check(const struct weft_rack *rack, struct weft_arena scratch,
         return weft_fail(error, WEFT_INPUT, "fibers and chips have 1 to %u wavelengths",
                          WEFT_RACK_WAVELENGTHS_MAX);
     }
+    if (!(rack->wavelength_Bps > 0) || !isfinite(rack->wavelength_Bps)) {
+        return weft_fail(error, WEFT_INPUT, "a wavelength carries %g B/s; give it a rate above 0",
+                         rack->wavelength_Bps);
+    }
     bool *seen = WEFT_NEW(&scratch, bool, n *n);
     for (uint32_t l = 0; l < rack->link_count; l++) {
         const struct weft_rack_link *link = &rack->links[l];
