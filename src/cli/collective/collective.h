@@ -35,7 +35,7 @@ struct weft_table_cell collective_size_cell(struct cli *cli, uint64_t size_bytes
 
 // The options of such a specification, for a verb's own list, and their parser.
 enum {
-    COLLECTIVE_KIND = 100,
+    COLLECTIVE_KIND = 7000, // beyond what argp takes for letters
     COLLECTIVE_RANKS,
     COLLECTIVE_CHUNKS,
     COLLECTIVE_ROOT,
