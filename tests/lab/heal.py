@@ -6,10 +6,12 @@ Usage: heal.py WEFT CLUSTER.yaml times|faults|random [RUNS [SEED]]
 times holds what a healing takes against what it may take. faults has every kind of failure, several
 at once, spares that fail, too, and jobs that end for want of spares. random draws failures.
 
-Mutations that made it fail: a coordinator that is not scheduled before its hosts (times); orders to
-resume before the switches are lit (times); an edge that moved to another switch and keeps its old
-connection (faults); a checkpoint that a job is resumed from without its step (faults); hosts that
-take chunks of any epoch (random).
+Mutations that made it fail: ranks that are told to resume before the switches are lit (times);
+switches that are called lit as soon as they begin to turn (times); an edge that moved to another
+switch and keeps its old connection (faults); a checkpoint that is saved without its step (faults);
+a job whose step does not go back to that of the checkpoint (faults); a fresh rank that begins
+behind the last part, no minimum with count - 2 (random, by 4 runs of 60). Hosts that take chunks
+of any epoch are found by test_heal_twin.c, not here.
 """
 
 import json

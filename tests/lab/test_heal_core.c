@@ -4,8 +4,9 @@
 // in test_heal_twin.c.
 //
 // Mutations that made it fail: a switch for each edge chosen greedily; spares in the order of their
-// numbers; an interval that data between two heartbeats shorten; a checkpoint whose checksum is not
-// looked at.
+// numbers; spares with which the fewest edges move, however far; an interval that data between two
+// heartbeats shorten, or that is learnt from data, too; a checkpoint whose checksum is not looked
+// at.
 
 #include "runtime/heal/checkpoint.h"
 #include "runtime/heal/core/heartbeat.h"
@@ -254,6 +255,13 @@ static void the_interval_of_heartbeats_is_learnt(void **state)
     }
     uint64_t busy_ns = lab_heal_pulse_due_ns(&pulse) - now_ns;
     assert_in_range(busy_ns, 320 * ms, 480 * ms); // 5 * 40 + 6 * 35
+    for (uint32_t i = 0; i < 200; i++) {
+        now_ns += 60 * ms;
+        lab_heal_pulse_heard(&pulse, now_ns - 5 * ms);
+        lab_heal_pulse_beat(&pulse, now_ns);
+    }
+    uint64_t slow_ns = lab_heal_pulse_due_ns(&pulse) - now_ns; // slower than they are sent
+    assert_in_range(slow_ns, 299 * ms, 302 * ms);
 }
 
 // ---- checkpoints ----

@@ -11,8 +11,9 @@
 // Mutations that made it fail: ranks that resume from the message after the one that is due
 // (lab_heal_resume without `needed - 1`); a fresh rank that begins behind the last part (no minimum
 // with count - 2); frames that are taken whatever their epoch; a step begun anew without a new
-// gradient; messages sent again by who cannot (no look at `valid`); a spare's parameters that are
-// taken for the step's without a look.
+// gradient; messages sent again by who cannot (no look at `valid`); a spare that is given no
+// parameters, of whatever step its own are (lab_heal_join). The first shows in how many healings go
+// on from the last chunk, the others in sums, runs that do not end, and assertions.
 //
 //   test_heal_twin [RUNS [SEED]]
 
