@@ -119,7 +119,9 @@ static int by_size(const void *a, const void *b)
 static bool sort_kinds(struct weft_risk_kind *sorted, const struct weft_spares_request *request,
                        uint32_t unit)
 {
-    memcpy(sorted, request->kinds, request->kind_count * sizeof *sorted);
+    if (request->kind_count > 0) { // else there may be no array
+        memcpy(sorted, request->kinds, request->kind_count * sizeof *sorted);
+    }
     qsort(sorted, request->kind_count, sizeof *sorted, by_size);
     for (uint32_t g = 0; g < request->kind_count; g++) {
         uint32_t large = sorted[g].size > unit ? sorted[g].size : unit;
