@@ -485,12 +485,12 @@ CASES += [
     Case("strategy", "strategy", SMALL + " --json", MODELED),
     Case("strategy-direct", "strategy", SMALL + " --fabric full-mesh --json", MODELED),
     Case("strategy-degrees", "strategy", DEGREES + " --json", MODELED),
-    Case("strategy-transformer", "strategy", "gpt3-1.3b cluster.yaml --effort 0.02 --json", MODELED,
+    Case("strategy-transformer", "strategy", "gpt3-1.3b four.yaml --effort 0.02 --json", MODELED,
          {"effort": LIMIT}),
     Case("compare-bought", "compare",
-         "gpt3-1.3b cluster.yaml --fabrics leaf-spine,ring --effort 0.02 --json",
+         "gpt3-1.3b four.yaml --fabrics leaf-spine,ring --effort 0.02 --json",
          {**MODELED, "model": ["gpt3-2.7b"], "batches": ["256,128"], "batch": ["128"],
-          "fabrics": ["torus-2d"]},
+          "fabrics": ["torus-2d"], "radix": ["2"]},
          {"effort": LIMIT, "oversubscription": ONE_TIER}),
     Case("compare-graph", "compare", "sends_4.fbuf --degree 3 --rate 100Gbps --effort 0.02 --json",
          {"cluster": ["priced.yaml"]}, {"effort": LIMIT}),
@@ -635,6 +635,8 @@ def make_inputs(weft, examples, folder):
         for path in (examples / kind).iterdir():
             shutil.copy(path, folder)
     shutil.copy(examples / "clusters" / "16x4-100g.yaml", folder / "cluster.yaml")
+    text = (folder / "cluster.yaml").read_text()
+    (folder / "four.yaml").write_text(text.replace("servers: 16", "servers: 4"))
     (folder / "small.yaml").write_text(
         "servers: 8\ndegree: 2\nrate: 25Gbps\n"
         "accelerators: {per_server: 2, kind: A100, memory: 40GB}\n")
