@@ -117,7 +117,7 @@ static bool obey(struct lab_heal_playing *self, const struct lab_heal_order *ord
     if (order->kind == LAB_HEAL_SAVE || (order->flags & LAB_HEAL_AND_SAVE) != 0) {
         save(self);
     }
-    return true;
+    return tell(self); // many orders may have come at once, and there is room for few reports
 }
 
 static bool hear_orders(struct lab_heal_playing *self)

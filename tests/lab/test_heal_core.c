@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of healing without sockets (runtime/heal/core) and its checkpoints, one by one: the
-// ring and where it resumes, spares and switches, the learnt interval of heartbeats. The whole is
-// in test_heal_twin.c.
+// ring and where it resumes, spares and switches, the learnt interval of heartbeats, what members
+// obey and take. The whole is in test_heal_twin.c.
 //
 // Mutations that made it fail: a switch for each edge chosen greedily; spares in the order of their
 // numbers; spares with which the fewest edges move, however far; an interval that data between two
 // heartbeats shorten, or that is learnt from data, too; a checkpoint whose checksum is not looked
-// at.
+// at; a RESUME whose step, or that parameters are awaited, is not looked at; parameters that are
+// taken while frozen, not awaited, or of another step; a spare that takes those of its own step
+// again; a COMMIT of another step; orders of former epochs that are obeyed; a report of each
+// parameters that came to a spare (an assertion then).
 
 #include "runtime/heal/checkpoint.h"
 #include "runtime/heal/core/heartbeat.h"
 #include "runtime/heal/core/machine.h"
+#include "runtime/heal/core/member.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -264,6 +268,101 @@ static void the_interval_of_heartbeats_is_learnt(void **state)
     assert_in_range(slow_ns, 299 * ms, 302 * ms);
 }
 
+// ---- members ----
+
+enum { RANKS = 3 };
+
+static struct lab_heal_member member_of(struct weft_arena *arena)
+{
+    struct weft_error error;
+    struct lab_heal_work work;
+    struct lab_heal_member member;
+    assert_true(weft_arena_init(arena, (size_t)1 << 20, &error));
+    lab_heal_work_init(&work, WEFT_NONE, RANKS, CHUNK, arena);
+    lab_heal_member_init(&member, 0, WEFT_NONE, &work, ms);
+    return member;
+}
+
+static bool obeys(struct lab_heal_member *member, enum lab_heal_order_kind kind, uint32_t epoch,
+                  uint32_t step, uint32_t flags)
+{
+    struct weft_error error;
+    const struct lab_heal_order order = {.magic = LAB_HEAL_MAGIC,
+                                         .kind = kind,
+                                         .epoch = epoch,
+                                         .step = step,
+                                         .rank = 1,
+                                         .flags = flags};
+    bool fine = lab_heal_obey(member, &order, 0, &error);
+    assert_true(fine || error.code == WEFT_INFEASIBLE);
+    return fine;
+}
+
+static void orders_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    struct weft_arena arena;
+    struct lab_heal_member member = member_of(&arena);
+    // Nobody goes on with parameters of another step, or with none.
+    assert_false(obeys(&member, LAB_HEAL_RESUME, 1, 3, 0));
+    assert_true(member.epoch == 0 && member.work.rank == WEFT_NONE);
+    assert_true(obeys(&member, LAB_HEAL_RESUME, 1, 3, LAB_HEAL_FROM_PREV));
+    assert_true(member.awaits_state && member.work.rank == 1);
+    assert_true(obeys(&member, LAB_HEAL_FREEZE, 2, 0, 0));
+    assert_int_equal(member.reports[0].step, WEFT_NONE);
+    assert_false(obeys(&member, LAB_HEAL_RESUME, 2, member.work.step, 0));
+    assert_true(obeys(&member, LAB_HEAL_RESUME, 1, 3, LAB_HEAL_FROM_PREV)); // of a former epoch
+    assert_true(member.frozen && member.epoch == 2);
+    // No step is done that is another, or not complete.
+    assert_true(obeys(&member, LAB_HEAL_RESUME, 2, 0, LAB_HEAL_FROM_FILE));
+    assert_true(lab_heal_take_state(&member, member.work.state, 0));
+    lab_heal_advance(&member, ms);
+    assert_true(member.work.begun);
+    assert_false(obeys(&member, LAB_HEAL_COMMIT, 2, 0, 0));
+    member.work.lanes[0].received = member.work.lanes[1].received = lab_heal_messages(RANKS);
+    assert_false(obeys(&member, LAB_HEAL_COMMIT, 2, 1, 0));
+    assert_true(obeys(&member, LAB_HEAL_COMMIT, 2, 0, 0));
+    assert_int_equal(member.work.step, 1);
+    weft_arena_release(&arena);
+}
+
+static void parameters_are_taken_where_they_are_due(void **state)
+{
+    (void)state;
+    struct weft_arena arena;
+    struct lab_heal_member member = member_of(&arena);
+    uint32_t others[LAB_HEAL_LANES * RANKS * CHUNK];
+    const uint32_t *own = member.work.state;
+    for (uint32_t i = 0; i < sizeof others / sizeof *others; i++) {
+        others[i] = ~own[i];
+    }
+    // A spare takes those of a later step alone, and says once what it has at last.
+    for (uint32_t step = 1; step < 40; step++) {
+        assert_true(lab_heal_take_state(&member, others, step));
+        others[0]++;
+        assert_false(lab_heal_take_state(&member, others, step));
+        assert_int_equal(own[0], others[0] - 1);
+    }
+    assert_int_equal(member.report_count, 1);
+    assert_true(member.reports[0].kind == LAB_HEAL_KEPT && member.reports[0].step == 39);
+    // A rank takes none that are not due, nor while it is frozen, nor of another step.
+    assert_true(obeys(&member, LAB_HEAL_RESUME, 1, 39, 0));
+    assert_false(lab_heal_take_state(&member, others, 39));
+    assert_true(obeys(&member, LAB_HEAL_RESUME, 2, 40, LAB_HEAL_FROM_NEXT));
+    assert_true(obeys(&member, LAB_HEAL_FREEZE, 3, 40, 0));
+    assert_false(lab_heal_take_state(&member, others, 40));
+    assert_true(obeys(&member, LAB_HEAL_RESUME, 3, 40, LAB_HEAL_FROM_NEXT));
+    assert_false(lab_heal_take_state(&member, others, 41));
+    assert_int_equal(own[0], others[0] - 1);
+    lab_heal_advance(&member, ms);
+    assert_false(member.work.begun); // not with parameters of another step
+    assert_true(lab_heal_take_state(&member, others, 40));
+    assert_int_equal(own[0], others[0]);
+    lab_heal_advance(&member, ms);
+    assert_true(member.work.begun && member.work.step == 40);
+    weft_arena_release(&arena);
+}
+
 // ---- checkpoints ----
 
 static void damaged_checkpoints_are_refused(void **state)
@@ -312,6 +411,8 @@ int main(void)
         cmocka_unit_test(dead_ports_and_switches_move_edges),
         cmocka_unit_test(as_few_edges_move_as_can),
         cmocka_unit_test(the_interval_of_heartbeats_is_learnt),
+        cmocka_unit_test(orders_that_do_not_fit_are_refused),
+        cmocka_unit_test(parameters_are_taken_where_they_are_due),
         cmocka_unit_test(damaged_checkpoints_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,8 +26,13 @@ struct lab_heal_report lab_heal_report_of(const struct lab_heal_member *member,
 
 void lab_heal_report(struct lab_heal_member *member, const struct lab_heal_report *report)
 {
-    WEFT_ASSERT(member->report_count < LAB_HEAL_REPORTS_MAX);
-    member->reports[member->report_count++] = *report;
+    uint32_t count = member->report_count;
+    // A spare that was kept waiting finds many parameters at once, of which the last count.
+    bool again = report->kind == LAB_HEAL_KEPT && count > 0 &&
+                 member->reports[count - 1].kind == LAB_HEAL_KEPT;
+    WEFT_ASSERT(again || count < LAB_HEAL_REPORTS_MAX);
+    member->reports[count - again] = *report;
+    member->report_count += !again;
 }
 
 // ---- orders ----

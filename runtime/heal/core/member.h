@@ -3,7 +3,7 @@
 #define WEFT_RUNTIME_HEAL_CORE_MEMBER_H
 
 // A host of a job that heals, a rank or a spare, without sockets and without a clock: orders and
-// frames go in with their time, frames and reports come out. rank.c plays it over TCP, the twin of
+// frames go in with their time, frames and reports come out. host.c plays it over TCP, the twin of
 // the tests in memory.
 //
 // Whoever plays it connects edges as the last RESUME says, calls lab_heal_edge_up once both ends
