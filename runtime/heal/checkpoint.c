@@ -5,12 +5,9 @@
 
 #include "weft/format/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC 0x3150434854464557ull // "WEFTHCP1", little-endian
@@ -79,25 +76,25 @@ bool lab_heal_checkpoint_parse(uint32_t *state, uint32_t *step, const void *data
 }
 
 bool lab_heal_checkpoint_load(uint32_t *state, uint32_t *step, const char *path,
-                              const struct lab_heal_work *like, struct weft_error *error)
+                              const struct lab_heal_work *like, struct weft_arena scratch,
+                              struct weft_error *error)
 {
-    // One byte more than is due, so that a longer file is noticed.
-    size_t room = size_for(like) + 1;
+    const char *data = NULL;
     size_t length = 0;
-    ssize_t got = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return weft_fail(error, WEFT_IO, "%s: %s", path, strerrordesc_np(errno));
+    return weft_file_load(&data, &length, path, size_for(like), &scratch, error) &&
+           (lab_heal_checkpoint_parse(state, step, data, length, like, error) ||
+            weft_wrap(error, "%s", path));
+}
+
+uint32_t lab_heal_checkpoint_step(const char *path)
+{
+    struct weft_error error;
+    struct head head;
+    int file = -1;
+    if (!weft_file_open(&file, path, &error)) {
+        return WEFT_NONE;
     }
-    char *data = malloc(room);
-    do {
-        got = data != NULL ? read(fd, data + length, room - length) : -1;
-        length += got > 0 ? (size_t)got : 0;
-    } while (got > 0 && length < room);
-    bool fine = got >= 0 || weft_fail(error, WEFT_IO, "%s: it cannot be read", path);
-    fine = fine && (lab_heal_checkpoint_parse(state, step, data, length, like, error) ||
-                    weft_wrap(error, "%s", path));
-    free(data);
-    close(fd);
-    return fine;
+    bool whole = read(file, &head, sizeof head) == (ssize_t)sizeof head && head.magic == MAGIC;
+    close(file);
+    return whole ? head.step : WEFT_NONE;
 }

@@ -13,9 +13,12 @@ bool lab_heal_checkpoint_save(const char *path, const struct lab_heal_work *work
 // Sets state[elements] and the step. Fails with IO or, where the file is no checkpoint, is damaged,
 // or is of a job of other ranks or elements, with INPUT.
 bool lab_heal_checkpoint_load(uint32_t *state, uint32_t *step, const char *path,
-                              const struct lab_heal_work *like, struct weft_error *error)
-    WEFT_MUST_USE;
-// The same of its bytes.
+                              const struct lab_heal_work *like, struct weft_arena scratch,
+                              struct weft_error *error) WEFT_MUST_USE;
+// The step of the file as it is now, by its head alone; WEFT_NONE: it is no checkpoint. Whoever
+// saved it may have ended before it could say so.
+uint32_t lab_heal_checkpoint_step(const char *path);
+// The same as load, of a file's bytes.
 bool lab_heal_checkpoint_parse(uint32_t *state, uint32_t *step, const void *data, size_t length,
                                const struct lab_heal_work *like, struct weft_error *error)
     WEFT_MUST_USE;

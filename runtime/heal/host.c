@@ -68,7 +68,8 @@ static void load(struct lab_heal_playing *self)
     struct lab_heal_work *work = &self->member.work;
     struct weft_error error;
     uint32_t step = 0;
-    if (!lab_heal_checkpoint_load(work->state, &step, self->job->checkpoint, work, &error) ||
+    if (!lab_heal_checkpoint_load(work->state, &step, self->job->checkpoint, work, self->scratch,
+                                  &error) ||
         !lab_heal_take_state(&self->member, work->state, step)) {
         say(self, LAB_HEAL_FAILED);
     }
@@ -453,7 +454,7 @@ static bool play(void *context)
     char netns[WEFT_NETNS_NAME_MAX];
     size_t elements = (size_t)LAB_HEAL_LANES * job->rank_count * job->chunk_elements;
     const struct sched_param first = {.sched_priority = 1};
-    if (!weft_arena_init(&arena, elements * 2 * sizeof(uint32_t) + ((size_t)4 << 20),
+    if (!weft_arena_init(&arena, elements * 3 * sizeof(uint32_t) + ((size_t)4 << 20),
                          self->error) ||
         !lab_peer_enter(weft_lab_server_netns(netns, job->lab, self->host), self->error) ||
         !lab_heal_links_open(&self->links, job, self->host, self->error) ||
@@ -464,6 +465,7 @@ static bool play(void *context)
                        &first); // where permitted; in turn, so that all send heartbeats
     lab_heal_work_init(&work, WEFT_NONE, job->rank_count, job->chunk_elements, &arena);
     lab_heal_member_init(&self->member, self->host, WEFT_NONE, &work, job->compute_ns);
+    self->scratch = arena;
     self->edges[0] = self->edges[1] = WEFT_NONE;
     self->standing_by = self->host >= job->spare_first;
     stand_by(self);

@@ -18,6 +18,7 @@ struct lab_heal_playing {
     int watcher; // of carriers, by netlink
     int beats[LAB_HEAL_PLANES_MAX];
     struct lab_heal_member member;
+    struct weft_arena scratch; // for a checkpoint
     struct lab_heal_links links;
     struct lab_heal_reader reader;
     uint32_t edges[LAB_HEAL_SIDES]; // links; WEFT_NONE: not yet

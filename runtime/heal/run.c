@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coordinator of a job that heals (run.h): one thread, one poll. O(hosts) a round.
 
+#include "checkpoint.h"
 #include "run_private.h"
 #include "runtime/clock.h"
 #include "runtime/process/coordinator.h"
@@ -84,6 +85,10 @@ static bool hear(struct lab_heal_running *self, const struct lab_heal_event *eve
     struct lab_heal_machine *machine = &self->machine;
     uint32_t step = machine->step;
     uint64_t now_ns = lab_now_ns();
+    if (machine->phase == LAB_HEAL_TURNING && machine->saved_step != WEFT_NONE) {
+        // Ranks may be told to go back to what is there, which a host that failed may have saved.
+        machine->saved_step = lab_heal_checkpoint_step(self->options->checkpoint);
+    }
     lab_heal_machine_take(machine, event, now_ns, &self->actions);
     if (machine->step > step) {
         lab_heal_note_step(self, now_ns);

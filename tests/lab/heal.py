@@ -9,9 +9,10 @@ at once, spares that fail, too, and jobs that end for want of spares. random dra
 Mutations that made it fail: ranks that are told to resume before the switches are lit (times);
 switches that are called lit as soon as they begin to turn (times); an edge that moved to another
 switch and keeps its old connection (faults); a checkpoint that is saved without its step (faults);
-a job whose step does not go back to that of the checkpoint (faults); a fresh rank that begins
-behind the last part, no minimum with count - 2 (random, by 4 runs of 60). Hosts that take chunks
-of any epoch are found by test_heal_twin.c, not here.
+a job whose step does not go back to that of the checkpoint (faults), or goes back to the step that
+was reported, whatever the file has (faults, by 7 of 40 kills); a fresh rank that begins behind the
+last part, no minimum with count - 2 (random, by 4 runs of 60). Hosts that take chunks of any epoch
+are found by test_heal_twin.c, not here.
 """
 
 import json
@@ -150,8 +151,18 @@ def faults(bench):
                                                                    "lost_steps": 0}
         if healing["state_from"] != state or healing["lost_steps"] > lost:
             bench.wrong.append(f"--state {state}: {healing}")
+    saver(bench)
     ends(bench, small)
     plan(bench, small)
+
+
+def saver(bench):
+    """Who saves every step is killed, which may be between the save and the report of it."""
+    kills = [word for step in (3, 5, 7) for word in ("--kill", f"rank:0@{step}")]
+    result, code = bench.run(*kills, "--spares", "3", "--state", "checkpoint", "--save-every", "1",
+                             "--bytes", "200kB", "--compute", "0s", "--runs", "6")
+    if result is not None and (code != 0 or not result["sums_right"]):
+        bench.wrong.append(f"saving ranks are killed: exit {code}, {result}")
 
 
 def ends(bench, small):

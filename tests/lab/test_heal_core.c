@@ -382,8 +382,9 @@ static void damaged_checkpoints_are_refused(void **state)
     work.step = 7;
     work.state[5] = 77;
     assert_true(lab_heal_checkpoint_save(path, &work, &error));
-    assert_true(lab_heal_checkpoint_load(other.state, &step, path, &work, &error));
+    assert_true(lab_heal_checkpoint_load(other.state, &step, path, &work, arena, &error));
     assert_int_equal(step, 7);
+    assert_int_equal(lab_heal_checkpoint_step(path), 7);
     assert_memory_equal(other.state, work.state, lab_heal_elements(&work) * sizeof *work.state);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
@@ -397,7 +398,7 @@ static void damaged_checkpoints_are_refused(void **state)
         assert_false(lab_heal_checkpoint_parse(other.state, &step, bytes, i, &work, &error));
     }
     lab_heal_work_init(&other, 0, 5, 3, &arena);
-    assert_false(lab_heal_checkpoint_load(other.state, &step, path, &other, &error));
+    assert_false(lab_heal_checkpoint_load(other.state, &step, path, &other, arena, &error));
     remove(path);
     weft_arena_release(&arena);
 }
