@@ -14,21 +14,29 @@ static const double latest_part = 0.85;
 
 // ---- making them ----
 
-// The next failure comes at a moment of its step that the seed says, after the length of the step
-// before; those of the same step follow one another at once.
+// The shortest step so far; a longer one may have had a healing in it.
+static uint64_t step_length_ns(const struct lab_heal_running *self)
+{
+    uint64_t shortest_ns = self->step_ns[0] - self->begun_ns;
+    for (uint32_t s = 1; s < self->machine.step; s++) {
+        uint64_t length_ns = self->step_ns[s] - self->step_ns[s - 1];
+        shortest_ns = length_ns < shortest_ns ? length_ns : shortest_ns;
+    }
+    return shortest_ns;
+}
+
+// The next failure comes at a moment of its step that the seed says; those of the same step follow
+// one another at once. One whose step was over before its moment came is made in a later one.
 static void schedule(struct lab_heal_running *self, uint64_t now_ns)
 {
     const struct lab_heal_run_options *options = self->options;
     uint32_t next = self->faults_made;
     if (self->fault_ns != WEFT_NEVER || next == options->fault_count ||
-        options->faults[next].step != self->machine.step + 1) {
+        options->faults[next].step > self->machine.step + 1) {
         return;
     }
-    uint32_t step = self->machine.step;
-    uint64_t before_ns = step > 1 ? self->step_ns[step - 2] : self->begun_ns;
-    uint64_t length_ns = step > 0 ? self->step_ns[step - 1] - before_ns : 0;
     self->fault_ns =
-        now_ns + (uint64_t)(latest_part * weft_rng_unit(&self->rng) * (double)length_ns);
+        now_ns + (uint64_t)(latest_part * weft_rng_unit(&self->rng) * (double)step_length_ns(self));
 }
 
 void lab_heal_note_step(struct lab_heal_running *self, uint64_t now_ns)
@@ -206,6 +214,7 @@ void lab_heal_sum_up(struct lab_heal_running *self, struct weft_arena scratch)
     result->outcome = machine->outcome;
     result->steps = machine->step;
     result->saved_step = machine->saved_step;
+    result->failures = self->faults_made;
     result->episode_count = machine->episode_count;
     memcpy(result->episodes, machine->episodes, sizeof result->episodes);
     for (uint32_t i = 0; i < machine->episode_count; i++) {

@@ -55,6 +55,7 @@ struct lab_heal_result {
     enum lab_heal_outcome outcome;
     uint32_t steps;      // done
     uint32_t saved_step; // of the checkpoint; WEFT_NONE: none was written
+    uint32_t failures;   // made; fewer than asked for where the job ended before
     uint32_t episode_count;
     struct lab_heal_episode episodes[LAB_HEAL_EPISODES_MAX];
     struct lab_heal_times times[LAB_HEAL_EPISODES_MAX];

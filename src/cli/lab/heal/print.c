@@ -103,6 +103,7 @@ static json_t *run_json(const struct lab_heal_result *result)
     if (result->saved_step != WEFT_NONE) {
         weft_set_count(row, "saved_step", result->saved_step);
     }
+    weft_set_count(row, "failures", result->failures);
     weft_set_count(row, "lost_steps", lost_steps(result));
     weft_set_truth(row, "sums_right", result->sums_right);
     weft_set_count(row, "checked_elements", result->checked);
@@ -184,6 +185,10 @@ static void print_end(const struct lab_heal_request *request, const struct lab_h
             result->sums_right ? "right" : "WRONG", result->survivors, request->rack.rank_count,
             result->pids_kept ? "their process" : "NOT their process", result->changed,
             (unsigned long long)result->dropped);
+    if (result->failures < request->fault_count) {
+        cli_say(cli, "%u of %u failures were made before the end\n", result->failures,
+                request->fault_count);
+    }
     if (result->after_s > 0) {
         cli_say(cli, "a step before %.1f ms, after %.1f ms\n", 1e3 * result->before_s,
                 1e3 * result->after_s);
