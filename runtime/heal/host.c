@@ -11,10 +11,10 @@
 #include "host_private.h"
 #include "runtime/clock.h"
 #include "runtime/process/coordinator.h"
+#include "runtime/real_time.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -453,7 +453,7 @@ static bool play(void *context)
     struct lab_heal_work work;
     char netns[WEFT_NETNS_NAME_MAX];
     size_t elements = (size_t)LAB_HEAL_LANES * job->rank_count * job->chunk_elements;
-    const struct sched_param first = {.sched_priority = 1};
+    struct lab_real_time before;
     if (!weft_arena_init(&arena, elements * 3 * sizeof(uint32_t) + ((size_t)4 << 20),
                          self->error) ||
         !lab_peer_enter(weft_lab_server_netns(netns, job->lab, self->host), self->error) ||
@@ -461,8 +461,7 @@ static bool play(void *context)
         !lab_heal_open_beats(self, self->error)) {
         return false;
     }
-    sched_setscheduler(0, SCHED_RR,
-                       &first); // where permitted; in turn, so that all send heartbeats
+    lab_real_time_begin(&before, SCHED_RR, 1); // in turn, so that all send heartbeats
     lab_heal_work_init(&work, WEFT_NONE, job->rank_count, job->chunk_elements, &arena);
     lab_heal_member_init(&self->member, self->host, WEFT_NONE, &work, job->compute_ns);
     self->scratch = arena;

@@ -5,11 +5,11 @@
 #include "run_private.h"
 #include "runtime/clock.h"
 #include "runtime/process/coordinator.h"
+#include "runtime/real_time.h"
 #include "runtime/testbed/fault.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,10 +330,9 @@ static bool open_hosts(struct lab_heal_running *self, struct weft_error *error)
 }
 
 // Waits for processes that were told to end, and ends the others.
-static uint32_t end_hosts(struct lab_heal_running *self)
+static void end_hosts(struct lab_heal_running *self)
 {
     uint64_t end_ns = lab_now_ns() + end_most_ns;
-    uint32_t left = 0;
     for (uint32_t h = 0; h < LAB_HEAL_HOSTS_MAX; h++) {
         struct lab_heal_process *process = &self->processes[h];
         if (process->pid > 0 && process->stopped) {
@@ -350,7 +349,6 @@ static uint32_t end_hosts(struct lab_heal_running *self)
             if (lab_now_ns() > end_ns) {
                 kill(process->pid, SIGKILL);
                 waitpid(process->pid, &status, 0);
-                left++;
                 break;
             }
             lab_sleep_until(lab_now_ns() + 1000000);
@@ -360,7 +358,6 @@ static uint32_t end_hosts(struct lab_heal_running *self)
         }
         process->pid = 0;
     }
-    return left;
 }
 
 static bool run_all(struct lab_heal_running *self, struct weft_error *error)
@@ -427,21 +424,16 @@ bool lab_heal_run(struct lab_heal_result *result, const struct lab_heal_run_opti
     fill_job(self);
     memcpy(&self->job.token, nonce, sizeof self->job.token);
     // Before its hosts' processes, which would keep it waiting: it has little to do, and at once.
-    const struct sched_param first = {.sched_priority = 2};
-    struct sched_param before_param = {0};
-    int before = sched_getscheduler(0);
-    bool raised = before >= 0 && sched_getparam(0, &before_param) == 0 &&
-                  sched_setscheduler(0, SCHED_FIFO, &first) == 0;
+    struct lab_real_time before;
+    lab_real_time_begin(&before, SCHED_FIFO, 2);
     bool fine = run_all(self, error);
-    if (raised) {
-        sched_setscheduler(0, before, &before_param);
-    }
+    made.real_time = lab_real_time_end(&before);
     if (!fine) {
         for (uint32_t h = 0; h < LAB_HEAL_HOSTS_MAX; h++) {
             self->processes[h].stopped = true; // nothing to wait for
         }
     }
-    made.left_count = end_hosts(self);
+    end_hosts(self);
     lab_heal_network_close(&self->network);
     if (fine) {
         lab_heal_sum_up(self, scratch);

@@ -62,11 +62,11 @@ struct lab_heal_result {
     uint32_t changed; // ends of circuits that were changed
     uint64_t checked; // elements of sums, all right
     uint64_t wrong;
-    bool sums_right;     // every sum, and the parameters at the end as computed by nobody's sums
-    uint64_t dropped;    // frames of former epochs
-    uint32_t survivors;  // ranks that kept their host
-    bool pids_kept;      // and their processes, as they say themselves
-    uint32_t left_count; // processes that did not end by themselves
+    bool sums_right;    // every sum, and the parameters at the end as computed by nobody's sums
+    uint64_t dropped;   // frames of former epochs
+    uint32_t survivors; // ranks that kept their host
+    bool pids_kept;     // and their processes, as they say themselves
+    bool real_time;     // the coordinator had real-time priority, until the end
     double before_s, after_s; // median step before the first failure and after the last healing
 };
 // Runs the job in a lab that was raised by lab_heal_wire, with its management network. Fails where

@@ -11,11 +11,13 @@ switches that are called lit as soon as they begin to turn (times); an edge that
 switch and keeps its old connection (faults); a checkpoint that is saved without its step (faults);
 a job whose step does not go back to that of the checkpoint (faults), or goes back to the step that
 was reported, whatever the file has (faults, by 7 of 40 kills); failures whose moment comes after
-their step, and with it those of the next one, are left out (faults, by 2 runs of 5); a fresh rank
-that begins behind the last part, no minimum with count - 2 (random, by 4 runs of 60). Hosts that
-take chunks of any epoch are found by test_heal_twin.c, not here.
+their step, and with it those of the next one, are left out (faults, by 2 runs of 5); a coordinator
+or hosts of ordinary priority (faults); a fresh rank that begins behind the last part, no minimum
+with count - 2 (random, by 4 runs of 60). Hosts that take chunks of any epoch are found by
+test_heal_twin.c, not here.
 """
 
+import ctypes
 import json
 import os
 import random
@@ -23,6 +25,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 NAME = f"heal{os.getpid() % 100000}"
 RANKS = 8
@@ -154,6 +157,7 @@ def faults(bench):
             bench.wrong.append(f"--state {state}: {healing}")
     saver(bench)
     in_turn(bench, small)
+    priorities(bench, small)
     ends(bench, small)
     plan(bench, small)
 
@@ -175,6 +179,46 @@ def in_turn(bench, small):
     for run in result["runs"] if result else ():
         if code != 0 or run["failures"] != 3 or sum(h["replaced"] for h in run["healings"]) != 3:
             bench.wrong.append(f"{kills}: exit {code}, {run}")
+
+
+def without_nice():
+    """Takes CAP_SYS_NICE (23) from what this process executes (PR_CAPBSET_DROP, 24)."""
+    if ctypes.CDLL(None).prctl(24, 23, 0, 0, 0) != 0:
+        raise OSError("prctl")
+
+
+def policies(pid):
+    """The scheduling policy of a process, and those of its children."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            children = [int(word) for word in file.read().split()]
+        return os.sched_getscheduler(pid), {os.sched_getscheduler(child) for child in children}
+    except OSError:
+        return None, set()
+
+
+def priorities(bench, small):
+    """The coordinator is first (SCHED_FIFO), its hosts are next in turn (SCHED_RR), and where that
+    is refused the job runs all the same and says so."""
+    command = (bench.weft, "lab", "heal", f"ring:{RANKS}", "--name", NAME, "--checkpoint",
+               bench.checkpoint, "--kill", "rank:3@4", *small)
+    with subprocess.Popen((*command, "--json"), stdout=subprocess.PIPE, text=True) as process:
+        seen = set()
+        while process.poll() is None:
+            own, children = policies(process.pid)
+            seen |= {(own, child) for child in children}
+            time.sleep(0.005)
+        given = json.load(process.stdout)["runs"][0]["real_time_priority"]
+    reset = os.SCHED_RESET_ON_FORK
+    permitted = subprocess.run(("chrt", "-f", "1", "true"), capture_output=True,
+                               check=False).returncode == 0
+    raised = (os.SCHED_FIFO | reset, os.SCHED_RR | reset) in seen
+    if (given, raised) != (permitted, permitted):
+        bench.wrong.append(f"real-time priority permitted {permitted}, said {given}, seen {seen}")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60,
+                          preexec_fn=without_nice)
+    if done.returncode != 0 or "no real-time priority here" not in done.stderr:
+        bench.wrong.append(f"without CAP_SYS_NICE: exit {done.returncode}, {done.stderr}")
 
 
 def ends(bench, small):

@@ -450,8 +450,13 @@ static bool run_all(struct lab_heal_request *request)
 static bool judge(struct lab_heal_request *request)
 {
     struct cli *cli = request->cli;
+    bool noted = false;
     for (uint32_t run = 0; run < request->runs; run++) {
         const struct lab_heal_result *result = &request->results[run];
+        if (!result->real_time && !noted) {
+            cli_note(cli, "no real-time priority here: a busy machine shows in the times");
+            noted = true;
+        }
         if (result->outcome == LAB_HEAL_FINISHED && result->sums_right) {
             continue;
         }

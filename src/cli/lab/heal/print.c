@@ -110,6 +110,7 @@ static json_t *run_json(const struct lab_heal_result *result)
     weft_set_count(row, "wrong_elements", result->wrong);
     weft_set_count(row, "survivors", result->survivors);
     weft_set_truth(row, "pids_kept", result->pids_kept);
+    weft_set_truth(row, "real_time_priority", result->real_time);
     weft_set_count(row, "circuits_changed", result->changed);
     weft_set_count(row, "dropped_frames", result->dropped);
     weft_set_real(row, "step_before_s", result->before_s);
