@@ -14,6 +14,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+// Read in one round from one port, where a stranger may send them faster than they are read.
+enum { BEATS_MOST = 64 };
+
 static struct sockaddr_in port_of(uint32_t host, uint32_t plane)
 {
     return (struct sockaddr_in){
@@ -81,10 +84,13 @@ void lab_heal_hear_beats(struct lab_heal_playing *self, uint64_t now_ns)
     for (uint32_t p = 0; p < self->job->plane_count; p++) {
         struct lab_heal_beat beat;
         ssize_t got = 0;
-        while ((got = recv(self->beats[p], &beat, sizeof beat, MSG_DONTWAIT | MSG_TRUNC)) >= 0 ||
-               errno == ECONNREFUSED) {
+        uint32_t left = BEATS_MOST;
+        while (left-- > 0 &&
+               ((got = recv(self->beats[p], &beat, sizeof beat, MSG_DONTWAIT | MSG_TRUNC)) >= 0 ||
+                errno == ECONNREFUSED)) {
             bool fits = got == (ssize_t)sizeof beat && beat.magic == LAB_HEAL_MAGIC &&
                         beat.token == self->job->token && beat.plane == p;
+            self->links.refused += got >= 0 && !fits;
             for (uint32_t side = 0; side < LAB_HEAL_SIDES && fits; side++) {
                 if (order->host[side] == beat.host && order->plane[side] == p) {
                     lab_heal_pulse_beat(&self->pulses[side], now_ns);

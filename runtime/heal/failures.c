@@ -232,6 +232,7 @@ void lab_heal_sum_up(struct lab_heal_running *self, struct weft_arena scratch)
     result->checked = machine->checked;
     result->wrong = machine->wrong;
     result->dropped = machine->dropped;
+    result->refused = machine->refused;
     result->sums_right = is_right(self, scratch);
     result->pids_kept = true;
     for (uint32_t r = 0; r < self->job.rank_count; r++) {

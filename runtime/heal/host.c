@@ -335,6 +335,8 @@ static bool advance(struct lab_heal_playing *self)
 {
     uint64_t now_ns = lab_now_ns();
     struct lab_heal_member *member = &self->member;
+    member->refused += self->links.refused;
+    self->links.refused = 0;
     join(self, now_ns);
     lab_heal_advance(member, now_ns);
     write_edges(self);

@@ -60,6 +60,7 @@ static struct lab_heal_link *add(struct lab_heal_links *links, int fd)
     struct lab_heal_link *link = &links->list[i];
     const struct lab_heal_link kept = *link;
     *link = (struct lab_heal_link){.fd = fd,
+                                   .came = links->came_count++,
                                    .host = WEFT_NONE,
                                    .plane = WEFT_NONE,
                                    .body = kept.body,
@@ -92,13 +93,32 @@ uint32_t lab_heal_connect(struct lab_heal_links *links, uint32_t host, uint32_t 
     return (uint32_t)(link - links->list);
 }
 
+// Lets the first of those go that have not said hello, where these have all places.
+static void make_room(struct lab_heal_links *links)
+{
+    struct lab_heal_link *first = NULL;
+    uint32_t guests = 0;
+    for (uint32_t i = 0; i < links->count; i++) {
+        struct lab_heal_link *link = &links->list[i];
+        if (link->fd >= 0 && link->host == WEFT_NONE) {
+            guests++;
+            first = first == NULL || link->came < first->came ? link : first;
+        }
+    }
+    if (guests >= LAB_HEAL_GUESTS) {
+        lab_heal_link_close(first);
+        links->refused++;
+    }
+}
+
 void lab_heal_accept(struct lab_heal_links *links)
 {
-    for (;;) {
+    for (uint32_t i = 0; i < LAB_HEAL_GUESTS; i++) { // others are heard between two crowds
         int fd = accept4(links->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             return;
         }
+        make_room(links);
         add(links, fd);
     }
 }
@@ -156,6 +176,7 @@ bool lab_heal_read_head(struct lab_heal_links *links, struct lab_heal_link *link
     bool hello = known && head->kind == LAB_HEAL_HELLO && head->token == links->job->token;
     if (!known || (head->kind == LAB_HEAL_HELLO ? !hello : link->host != head->host)) {
         link->gone = true; // a stranger, or out of step
+        links->refused += link->host == WEFT_NONE;
         return false;
     }
     return true;

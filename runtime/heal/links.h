@@ -5,13 +5,18 @@
 // TCP connections between hosts of a job that heals, and the frames on them as they come and go.
 //
 // A connection is between the ports of two hosts on one switch. It begins with a hello that knows
-// the run's token; which edge it is, and from when on, the hellos after it say. A frame's body is
-// read when its reader asks for it, so that what comes too early waits in the socket.
+// the run's token; which edge it is, and from when on, the hellos after it say. Whoever says
+// anything else first is refused and counted. Those that have said nothing yet are LAB_HEAL_GUESTS
+// at most: where one more comes the first of them leaves, and an honest one calls again. A frame's
+// body is read when its reader asks for it, so that what comes too early waits in the socket.
 
 #include "host.h"
 
+enum { LAB_HEAL_GUESTS = 64 };
+
 struct lab_heal_link {
     int fd;        // -1: none
+    uint32_t came; // how many had come before it
     uint32_t host; // at the other end; WEFT_NONE: it has not said hello yet
     uint32_t plane;
     bool connecting;
@@ -34,6 +39,8 @@ struct lab_heal_links {
     uint32_t host; // own
     int listener;
     uint32_t chunk_bytes, state_bytes;
+    uint32_t came_count; // connections so far
+    uint32_t refused;    // strangers, since somebody took this number
     uint32_t count;
     struct lab_heal_link *list;
 };

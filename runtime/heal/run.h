@@ -64,6 +64,7 @@ struct lab_heal_result {
     uint64_t wrong;
     bool sums_right;    // every sum, and the parameters at the end as computed by nobody's sums
     uint64_t dropped;   // frames of former epochs
+    uint64_t refused;   // connections and heartbeats of strangers
     uint32_t survivors; // ranks that kept their host
     bool pids_kept;     // and their processes, as they say themselves
     bool real_time;     // the coordinator had real-time priority, until the end

@@ -12,9 +12,9 @@ switch and keeps its old connection (faults); a checkpoint that is saved without
 a job whose step does not go back to that of the checkpoint (faults), or goes back to the step that
 was reported, whatever the file has (faults, by 7 of 40 kills); failures whose moment comes after
 their step, and with it those of the next one, are left out (faults, by 2 runs of 5); a coordinator
-or hosts of ordinary priority (faults); a fresh rank that begins behind the last part, no minimum
-with count - 2 (random, by 4 runs of 60). Hosts that take chunks of any epoch are found by
-test_heal_twin.c, not here.
+or hosts of ordinary priority (faults); a host that keeps all who connect, and ends for that
+(faults); a fresh rank that begins behind the last part, no minimum with count - 2 (random, by 4
+runs of 60). Hosts that take chunks of any epoch are found by test_heal_twin.c, not here.
 """
 
 import ctypes
@@ -158,6 +158,7 @@ def faults(bench):
     saver(bench)
     in_turn(bench, small)
     priorities(bench, small)
+    strangers(bench, small)
     ends(bench, small)
     plan(bench, small)
 
@@ -219,6 +220,49 @@ def priorities(bench, small):
                           preexec_fn=without_nice)
     if done.returncode != 0 or "no real-time priority here" not in done.stderr:
         bench.wrong.append(f"without CAP_SYS_NICE: exit {done.returncode}, {done.stderr}")
+
+
+# Run in the namespace of a host: connections that say nothing, hellos and chunks without the run's
+# token, heartbeats without it.
+STRANGER = """
+import socket, struct, time
+def frame(kind, length):
+    return struct.pack("<IHHIIIIIIIIQ", 0x4c414548, kind, 0, 1, 0, 1, 0, 0, 0, length, 0, 7)
+said = (b"", frame(1, 0), frame(2, 12500))
+end = time.monotonic() + 10
+while True:
+    try:
+        calls = [socket.create_connection(("10.0.0.0", 4791), 5)]
+        break
+    except OSError:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+beats = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(760):
+    calls.append(socket.create_connection(("10.0.0.0", 4791), 5))
+    calls[-1].sendall(said[max(0, i - 699) % 3])
+    beats.sendto(struct.pack("<IIIIQ", 0x4c414548, 1, 1, 0, 7), ("10.0.0.0", 4792))
+"""
+
+
+def strangers(bench, small):
+    """Who knows no token is refused and counted, and a crowd of them ends no host."""
+    netns = f"/run/netns/weft-{NAME}-s0"
+    with subprocess.Popen((bench.weft, "lab", "heal", f"ring:{RANKS}", "--name", NAME,
+                           "--checkpoint", bench.checkpoint, "--json", "--iterations", "150",
+                           "--kill", "rank:3@140", *small), stdout=subprocess.PIPE,
+                          text=True) as process:
+        while process.poll() is None and subprocess.run(
+                ("nsenter", f"--net={netns}", "true"), capture_output=True, check=False).returncode:
+            time.sleep(0.01)
+        called = subprocess.run(("nsenter", f"--net={netns}", sys.executable, "-c", STRANGER),
+                                capture_output=True, text=True, check=False, timeout=60)
+        run = json.load(process.stdout)["runs"][0]
+    # The lab's end may end who is still calling.
+    if called.returncode not in (0, -15) or run["outcome"] != "finished" or \
+            not run["sums_right"] or run["survivors"] != 7 or not run["pids_kept"] or \
+            run["strangers_refused"] < 300:
+        bench.wrong.append(f"strangers: exit {called.returncode} {called.stderr}: {run}")
 
 
 def ends(bench, small):

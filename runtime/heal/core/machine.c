@@ -321,6 +321,7 @@ static void take_done(struct lab_heal_machine *machine, uint32_t rank,
     machine->checked += report->checked;
     machine->wrong += report->wrong;
     machine->dropped += report->dropped;
+    machine->refused += report->refused;
 }
 
 static bool all(const bool *flags, uint32_t count)

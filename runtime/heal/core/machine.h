@@ -109,7 +109,7 @@ struct lab_heal_machine {
     uint32_t epoch;
     uint32_t step;
     uint32_t saved_step; // of the checkpoint; WEFT_NONE: there is none
-    uint64_t checked, wrong, dropped;
+    uint64_t checked, wrong, dropped, refused;
     bool digests_differ;
     uint64_t digest;    // that the last who is done with the step has
     uint64_t due_ns;    // of the phase

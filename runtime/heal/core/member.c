@@ -21,7 +21,8 @@ struct lab_heal_report lab_heal_report_of(const struct lab_heal_member *member,
                                     .epoch = member->epoch,
                                     .step = member->work.step,
                                     .rank = member->work.rank,
-                                    .dropped = member->dropped};
+                                    .dropped = member->dropped,
+                                    .refused = member->refused};
 }
 
 void lab_heal_report(struct lab_heal_member *member, const struct lab_heal_report *report)
@@ -222,6 +223,7 @@ void lab_heal_advance(struct lab_heal_member *member, uint64_t now_ns)
         done.digest = lab_heal_step_digest(work);
         member->done_told = true;
         member->dropped = 0;
+        member->refused = 0;
         lab_heal_report(member, &done);
     }
 }

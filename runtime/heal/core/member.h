@@ -27,6 +27,7 @@ struct lab_heal_member {
     bool ready_told, done_told;
     struct lab_heal_order order; // the last RESUME
     uint64_t dropped;            // frames of former epochs
+    uint64_t refused;            // strangers, as its player counts them
     uint32_t report_count;
     struct lab_heal_report reports[LAB_HEAL_REPORTS_MAX]; // that are to be sent, then count = 0
 };

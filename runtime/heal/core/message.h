@@ -83,6 +83,7 @@ struct lab_heal_report {
     uint64_t checked;                           // DONE: elements
     uint64_t digest;                            // DONE: lab_heal_step_digest
     uint64_t dropped;                           // DONE: frames of former epochs that came so far
+    uint64_t refused;                           // DONE: what strangers sent, or connected
     uint64_t at_ns;                             // DOUBT: when it was noticed
     uint64_t pid;                               // of the process that says so
 };

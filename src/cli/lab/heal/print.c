@@ -113,6 +113,7 @@ static json_t *run_json(const struct lab_heal_result *result)
     weft_set_truth(row, "real_time_priority", result->real_time);
     weft_set_count(row, "circuits_changed", result->changed);
     weft_set_count(row, "dropped_frames", result->dropped);
+    weft_set_count(row, "strangers_refused", result->refused);
     weft_set_real(row, "step_before_s", result->before_s);
     weft_set_real(row, "step_after_s", result->after_s);
     json_t *list = weft_set_list(row, "healings");
@@ -186,6 +187,10 @@ static void print_end(const struct lab_heal_request *request, const struct lab_h
             result->sums_right ? "right" : "WRONG", result->survivors, request->rack.rank_count,
             result->pids_kept ? "their process" : "NOT their process", result->changed,
             (unsigned long long)result->dropped);
+    if (result->refused > 0) {
+        cli_say(cli, "%llu connections or heartbeats of strangers refused\n",
+                (unsigned long long)result->refused);
+    }
     if (result->failures < request->fault_count) {
         cli_say(cli, "%u of %u failures were made before the end\n", result->failures,
                 request->fault_count);
