@@ -93,6 +93,40 @@ static void fifteen_hops_with_one_route_a_pair_are_found_and_proved(void **unuse
     }
 }
 
+// The columns (0,1,*) and (1,0,*) alone are free: their rings are direct, and light joins them at
+// each z through a busy server, two hops at a time.
+static void light_passes_through_busy_servers(void **unused)
+{
+    (void)unused;
+    struct weft_rack rack = block(4, 1);
+    struct weft_rack_state *state = weft_rack_open(&rack, &arena);
+    const struct weft_rack_options options = {.allocator = WEFT_RACK_EXACT};
+    struct weft_rack_slice slice;
+    for (uint32_t s = 0; s < 16; s++) {
+        const struct weft_rack_options fill = {.allocator = WEFT_RACK_CONTIGUOUS};
+        assert_true(place(&slice, state, server_sides, &fill));
+    }
+    for (uint32_t s = 0; s < 16; s++) {
+        if (s % 4 == 1 || s % 4 == 2) {
+            weft_rack_release(state, s);
+        }
+    }
+    assert_true(place(&slice, state, half_sides, &options));
+    assert_int_equal(slice.hops, 16);
+    assert_int_equal(slice.route_load_max, 1);
+    assert_int_equal(slice.load_max, 4);
+    assert_true(slice.proved);
+    uint32_t through = 0;
+    for (uint32_t r = 0; r < slice.route_count; r++) {
+        const struct weft_rack_route *route = &slice.routes[r];
+        bool busy = route->servers[1] % 4 == 0 || route->servers[1] % 4 == 3;
+        assert_int_equal(route->hops, busy ? 2 : 1);
+        through += busy;
+    }
+    assert_int_equal(through, 4);
+    assert_true(rack_holds(&rack, state, false));
+}
+
 static void the_published_program_has_the_same_largest_load(void **unused)
 {
     (void)unused;
@@ -192,6 +226,61 @@ static void wavelengths_are_kept_or_converted(void **unused)
     assert_true(place(&slice, state, ring, &options)); // 0-1-3-2-0 or 0-1-2-3-0
     assert_int_equal(slice.load_max, 2);
     assert_int_equal(slice.fiber_load_max, 1);
+    assert_true(rack_holds(&rack, state, false));
+}
+
+// A ring of two chips on two servers of a row, where no other chip is free.
+static bool join(struct weft_rack_slice *slice, struct weft_rack_state *state, uint32_t from,
+                 uint32_t to, bool converts)
+{
+    const struct weft_rack_options options = {
+        .allocator = WEFT_RACK_EXACT, .fixed = true, .converts = converts};
+    static const uint32_t pair[3] = {2, 1, 1};
+    for (uint32_t s = 0, open = 0; s < 3; s++, open = 0) {
+        for (uint32_t chip = 3 * s; chip < 3 * s + 3; chip++) {
+            bool wanted = (s == from || s == to) && open == 0 &&
+                          weft_rack_holder(state, chip, NULL) == WEFT_NONE;
+            (wanted ? weft_rack_mend : weft_rack_lose)(state, chip);
+            open += wanted;
+        }
+    }
+    return place(slice, state, pair, &options);
+}
+
+// A row of three servers whose pairs have a fiber of two wavelengths: the first is taken between 0
+// and 1, the second between 1 and 2. Both fibers have room, and no wavelength is free on both.
+static void fibers_with_room_may_lack_a_common_wavelength(void **unused)
+{
+    (void)unused;
+    const struct weft_rack rack = {.name = "row",
+                                   .server_count = 3,
+                                   .chips_per_server = 3,
+                                   .block = {3, 1, 1},
+                                   .link_count = 2,
+                                   .links = (const struct weft_rack_link[]){{0, 1, 1}, {1, 2, 1}},
+                                   .wavelengths = 2,
+                                   .chip_wavelengths = 2,
+                                   .wavelength_Bps = 1};
+    struct weft_rack_state *state = weft_rack_open(&rack, &arena);
+    struct weft_rack_slice left;
+    struct weft_rack_slice slice;
+    assert_true(join(&left, state, 0, 1, false));
+    assert_true(join(&slice, state, 1, 2, false));
+    uint32_t out = slice.tenant;
+    assert_true(join(&slice, state, 1, 2, false));
+    assert_int_equal(slice.routes[0].wavelengths[0], 1);
+    weft_rack_release(state, out);
+    assert_false(join(&slice, state, 0, 2, false));
+    assert_int_equal(slice.reason, WEFT_RACK_WAVELENGTHS);
+    assert_true(join(&slice, state, 0, 2, true));
+    assert_int_equal(slice.hops, 2);
+    assert_int_equal(slice.routes[0].wavelengths[0], 1);
+    assert_int_equal(slice.routes[0].wavelengths[1], 0);
+    assert_true(rack_holds(&rack, state, true));
+    weft_rack_release(state, slice.tenant);
+    weft_rack_release(state, left.tenant);
+    assert_true(join(&slice, state, 0, 2, false)); // the first is free on both now
+    assert_int_equal(slice.routes[0].wavelengths[0], 0);
     assert_true(rack_holds(&rack, state, false));
 }
 
@@ -302,11 +391,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_torus_allocator_refuses_what_is_fragmented),
         TEST(fifteen_hops_with_one_route_a_pair_are_found_and_proved),
+        TEST(light_passes_through_busy_servers),
         TEST(the_published_program_has_the_same_largest_load),
         TEST(a_failed_server_is_replaced_over_fifteen_hops),
         TEST(a_spare_of_the_same_server_changes_no_route),
         TEST(fibers_are_a_hard_limit),
         TEST(wavelengths_are_kept_or_converted),
+        TEST(fibers_with_room_may_lack_a_common_wavelength),
         TEST(loss_limits_the_hops_of_a_circuit),
         TEST(tenants_move_within_a_budget),
         TEST(unused_dimensions_give_their_bandwidth),
