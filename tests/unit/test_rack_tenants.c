@@ -89,6 +89,44 @@ static void scattered_chips_are_rented(void **state)
     assert_true(run.rows[2].bandwidth_Bps > 0 && run.rows[2].bandwidth_Bps <= 100e9);
 }
 
+// Rack 0 has one chip of each server taken, 48 free, and no server for a box of whole ones; rack 1
+// has `squares` servers taken, and three fibers a pair, one fewer than two boxes side by side need.
+static void refused_by(enum weft_rack_reason reason, uint32_t squares)
+{
+    struct weft_rack_request *trace = WEFT_NEW(&arena, struct weft_rack_request, 64 + squares + 1);
+    for (uint32_t r = 0; r < 64 + squares; r++) {
+        bool stays = r >= 64 || (r % 2 == 0 && r / 4 % 2 == 0);
+        uint32_t side = r < 64 ? 1 : 2;
+        trace[r] =
+            (struct weft_rack_request){.sides = {side, side, 1}, .lifetime_s = stays ? 10 : 1};
+    }
+    trace[64 + squares] =
+        (struct weft_rack_request){.sides = {2, 2, 2}, .arrival_s = 2, .lifetime_s = 1};
+    struct weft_tenant_source source = {.trace_count = 64 + squares + 1, .trace = trace};
+    const struct weft_rack rack = rack_torus(3);
+    const struct weft_tenants_options options = {.rack = &rack,
+                                                 .rack_count = 2,
+                                                 .fabric = WEFT_TENANT_PUBLISHED,
+                                                 .order = WEFT_TENANT_FIRST,
+                                                 .job = {.compute_s = 1}};
+    struct weft_tenants_run run;
+    struct weft_error error;
+    assert_true(weft_tenant_sizes(&source, &arena, &error));
+    assert_true(weft_tenants_play(&run, &source, &options, &arena, scratch, &error));
+    assert_int_equal(run.all.placed, 64 + squares);
+    for (uint32_t r = WEFT_RACK_CAPACITY; r < WEFT_RACK_REASON_COUNT; r++) {
+        assert_int_equal(run.all.rejected[r], r == (uint32_t)reason);
+    }
+}
+
+// Mutations that made this fail: the reason of the rack that was tried first, or last.
+static void the_rack_with_most_free_chips_says_why(void **state)
+{
+    (void)state;
+    refused_by(WEFT_RACK_FIBERS, 3);        // 48 and 52 are free
+    refused_by(WEFT_RACK_FRAGMENTATION, 5); // 48 and 44
+}
+
 // ---- times ----
 
 // Oracle 6b: an AllReduce of 64 chips with 300 GB/s and messages of 1 us, one ring and, where
@@ -200,6 +238,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_torus_refuses_what_lies_apart, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(scattered_chips_are_rented, open_arenas, tear_down),
+        cmocka_unit_test_setup_teardown(the_rack_with_most_free_chips_says_why, open_arenas,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(published_times_are_reached, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(boxes_have_the_links_inside_them, open_arenas, tear_down),
         cmocka_unit_test_setup_teardown(dimensions_work_side_by_side, open_arenas, tear_down),
