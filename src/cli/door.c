@@ -2,8 +2,8 @@
 // The door: the boundary of a program at which memory that the system refuses becomes an error.
 //
 // Arenas unwind to the guard here; so do the allocations of JSON, whose callers then need no branch
-// for each of them, and of linear programs. What the verb held is left to the end of the process,
-// which follows at once.
+// for each of them, and of what is C++: linear programs, and the SAT solver of meshes. What the
+// verb held is left to the end of the process, which follows at once.
 
 #include "cli.h"
 
@@ -42,15 +42,15 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-// CLP is C++ and would end the program by an exception that no one catches. Its `new` calls this
-// first, by std::set_new_handler; without libstdc++ there is none to set.
+// CLP and CaDiCaL are C++ and would end the program by an exception that no one catches. Their
+// `new` calls this first, by std::set_new_handler; without libstdc++ there is none to set.
 typedef void new_handler(void);
 extern new_handler *set_new_handler(new_handler *handler) __asm__("_ZSt15set_new_handlerPFvvE")
     __attribute__((weak));
 
 static void refuse_new(void)
 {
-    refuse("a linear program");
+    refuse("a solver");
 }
 
 int cli_door(int (*main)(int argc, char **argv), const char *program, int argc, char **argv)

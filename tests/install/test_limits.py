@@ -32,6 +32,9 @@ def commands(examples):
            "packet", "--parts", "4", "--threads", "2", "--json"]
     yield ["fabrics", "--servers", "1024", *hardware, "--json"]
     yield ["sweep", os.path.join(examples, "sweeps", "grid.yaml"), "--threads", "2"]
+    # CaDiCaL: seen to abort where cli_door set no handler of `new`.
+    yield ["optics", "mesh", "route", "--rows", "16", "--columns", "16", "--matching",
+           "1-100,5-90,9-80", "--solver", "alone"]
 
 
 def play(command, kind, megabytes):
