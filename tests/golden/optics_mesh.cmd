@@ -32,6 +32,14 @@ mesh route --rows 1 --columns 6 --matching 4-22,3-13,7-9,6-12,27-19,29-11
 mesh route --rows 1 --columns 1 --matching 0-5,2-8,4-10
 mesh route --rows 1 --columns 1 --matching 0-5,2-8,4-10 --solver never
 mesh route --rows 1 --columns 1 --matching 0-3 --stuck 0:bar,1:bar,2:bar,3:bar,4:bar,5:bar
+mesh route --rows 1 --columns 1 --matching 0-3 --stuck 0:bar,1:bar,2:bar,3:bar,4:bar,5:bar \
+    --solver alone
+# and so it is with JSON
+mesh route --rows 9 --columns 9 --matching 75-20,1-30 --json
+mesh route --rows 1 --columns 6 --matching 4-22,3-13,7-9,6-12,27-19,29-11 --json
+mesh route --rows 1 --columns 1 --matching 0-3 --stuck 0:bar,1:bar,2:bar,3:bar,4:bar,5:bar --json
+mesh route --rows 1 --columns 1 --matching 0-3 --stuck 0:bar,1:bar,2:bar,3:bar,4:bar,5:bar \
+    --solver alone --json
 # bad input
 mesh trace --rows 2 --columns 2 --cells 80000
 mesh trace --rows 2 --columns 2 --cells 7g

@@ -119,7 +119,7 @@ static void random_matchings_are_routed_or_refused(void **state)
     struct weft_rng rng;
     struct weft_error error;
     weft_rng_init(&rng, SEED);
-    uint32_t answers[4] = {0};
+    uint32_t answers[5] = {0};
     uint32_t solved = 0;
     for (uint32_t c = 0; c < CASES; c++) {
         struct weft_arena inner = weft_arena_split(&scratch);
@@ -151,10 +151,11 @@ static void random_matchings_are_routed_or_refused(void **state)
             check_cut(&setting.cut, &mesh, pairs, count);
         }
     }
-    print_message("seed %u: %u routed, %u of them by the solver; %u refused by cuts, %u by the "
-                  "solver\n",
-                  SEED, answers[WEFT_MESH_ROUTED], solved, answers[WEFT_MESH_CUT],
-                  answers[WEFT_MESH_REFUTED]);
+    print_message(
+        "seed %u: %u routed, %u of them by the solver; %u refused by cuts, %u blocked, %u "
+        "refused by the solver\n",
+        SEED, answers[WEFT_MESH_ROUTED], solved, answers[WEFT_MESH_CUT], answers[WEFT_MESH_BLOCKED],
+        answers[WEFT_MESH_REFUTED]);
     assert_true(answers[WEFT_MESH_ROUTED] > CASES / 3);
     assert_true(solved < CASES / 50);
     assert_int_equal(answers[WEFT_MESH_UNANSWERED], 0);

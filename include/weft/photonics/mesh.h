@@ -137,11 +137,13 @@ enum weft_mesh_answer {
     WEFT_MESH_ROUTED,
     WEFT_MESH_CUT,        // a cut is too narrow
     WEFT_MESH_REFUTED,    // the solver proves that there is no setting
+    WEFT_MESH_BLOCKED,    // a pair has no way past the stuck cells, even alone
     WEFT_MESH_UNANSWERED, // no setting was found; nothing is proved
 };
 struct weft_mesh_setting {
     enum weft_mesh_answer answer;
-    struct weft_mesh_cut cut; // where that is the answer
+    struct weft_mesh_cut cut;   // where that is the answer
+    struct weft_mesh_pair pair; // that is blocked
     const uint8_t *cells;
     uint32_t route_count;
     const struct weft_mesh_route *routes; // in the order of the pairs

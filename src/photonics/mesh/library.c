@@ -110,7 +110,7 @@ bool weft_mesh_library_route(struct weft_mesh_setting *setting, uint32_t *moved,
     struct place *near = find_nearest(library, pairs, pair_count, scratch);
     struct mesh_table table;
     if (near != NULL &&
-        mesh_table_open(&table, library->mesh, pairs, pair_count, options, &scratch)) {
+        mesh_table_open(&table, library->mesh, pairs, pair_count, options, &scratch) == WEFT_NONE) {
         struct weft_mesh_route *routes = WEFT_NEW(&scratch, struct weft_mesh_route, pair_count);
         bool *lent = WEFT_NEW(&scratch, bool, pair_count);
         for (uint32_t i = 0; i < pair_count; i++) {

@@ -63,9 +63,9 @@ static void find_reach(uint16_t *reach, const struct mesh_table *table, uint32_t
     }
 }
 
-bool mesh_table_open(struct mesh_table *table, const struct weft_mesh *mesh,
-                     const struct weft_mesh_pair *pairs, uint32_t pair_count,
-                     const struct weft_mesh_options *options, struct weft_arena *arena)
+uint32_t mesh_table_open(struct mesh_table *table, const struct weft_mesh *mesh,
+                         const struct weft_mesh_pair *pairs, uint32_t pair_count,
+                         const struct weft_mesh_options *options, struct weft_arena *arena)
 {
     uint32_t stubs = 4 * mesh->cell_count;
     uint32_t wires = mesh->wire_count;
@@ -105,10 +105,10 @@ bool mesh_table_open(struct mesh_table *table, const struct weft_mesh *mesh,
     mesh_table_clear(table);
     for (uint32_t n = 0; n < pair_count; n++) {
         if (table->nets[n].shortest == UNREACHED) {
-            return false;
+            return n;
         }
     }
-    return true;
+    return WEFT_NONE;
 }
 
 void mesh_table_clear(struct mesh_table *table)

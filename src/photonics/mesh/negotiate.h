@@ -58,10 +58,11 @@ struct mesh_table {
     struct mesh_heap *heap;
 };
 
-// Makes a table of nets without routes. False where a net has no way even alone (stuck cells).
-bool mesh_table_open(struct mesh_table *table, const struct weft_mesh *mesh,
-                     const struct weft_mesh_pair *pairs, uint32_t pair_count,
-                     const struct weft_mesh_options *options, struct weft_arena *arena)
+// Makes a table of nets without routes, and gives a net that has no way even alone (stuck cells);
+// WEFT_NONE: all have one.
+uint32_t mesh_table_open(struct mesh_table *table, const struct weft_mesh *mesh,
+                         const struct weft_mesh_pair *pairs, uint32_t pair_count,
+                         const struct weft_mesh_options *options, struct weft_arena *arena)
     WEFT_MUST_USE;
 void mesh_table_clear(struct mesh_table *table); // of routes and history
 void mesh_table_queue(struct mesh_table *table, uint32_t net);

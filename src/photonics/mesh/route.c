@@ -135,14 +135,17 @@ bool weft_mesh_route(struct weft_mesh_setting *setting, struct weft_mesh_router 
     struct weft_rng rng;
     weft_rng_init(&rng, environment->seed);
     struct mesh_table table;
-    bool ways = mesh_table_open(&table, router->mesh, pairs, pair_count, options, &scratch);
-    bool negotiates = !options->solver_alone && ways;
+    uint32_t blocked = mesh_table_open(&table, router->mesh, pairs, pair_count, options, &scratch);
+    bool negotiates = !options->solver_alone && blocked == WEFT_NONE;
     bool routed = negotiates && negotiate(&table, 1, &rng, scratch);
     bool cut = !routed && !options->solver_alone &&
                find_cut(&found.cut, router, pairs, pair_count, scratch);
     routed = routed || (negotiates && !cut && negotiate(&table, RESTARTS - 1, &rng, scratch));
     if (cut) {
         found.answer = WEFT_MESH_CUT;
+    } else if (blocked != WEFT_NONE && !options->solver_alone) {
+        found.answer = WEFT_MESH_BLOCKED;
+        found.pair = pairs[blocked];
     } else if (!routed && !options->no_solver) {
         uint8_t *cells = WEFT_NEW(&scratch, uint8_t, router->mesh->cell_count);
         found.answer = mesh_solve(cells, router->mesh, pairs, pair_count, options->stuck,

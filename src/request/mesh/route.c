@@ -157,6 +157,11 @@ static bool refuse(const struct job *job, uint32_t round, const struct weft_mesh
                          "round %u: no setting joins these pairs (proved by the solver); take "
                          "other ports or a larger mesh",
                          round);
+    case WEFT_MESH_BLOCKED:
+        return weft_fail(error, WEFT_INFEASIBLE,
+                         "round %u: pair %u-%u has no way past the {stuck} cells, even alone; take "
+                         "other ports",
+                         round, setting->pair.from, setting->pair.to);
     case WEFT_MESH_UNANSWERED:
     case WEFT_MESH_ROUTED:
         break;
@@ -282,8 +287,8 @@ bool weft_request_mesh_route(struct weft_mesh_route_result *result,
         }
         settings =
             WEFT_NEW(environment->base.arena, struct weft_mesh_setting, job.matchings.round_count);
-        job.more_choices = job.made.chosen && choice + 1 < CHOICES &&
-                           request->solver == WEFT_MESH_SOLVER_LAST;
+        job.more_choices =
+            job.made.chosen && choice + 1 < CHOICES && request->solver == WEFT_MESH_SOLVER_LAST;
         fine = route_rounds(&job, settings);
         if (!fine && (!job.made.chosen || environment->base.error->code != WEFT_INFEASIBLE ||
                       weft_stopped(environment->base.stop))) {
