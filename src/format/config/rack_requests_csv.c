@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests for slices of a rack: a torus a line, or the release of one (weft/format/rack.h).
 
+#include "format/syntax/lines.h"
 #include "weft/format/file.h"
 #include "weft/format/rack.h"
 
@@ -15,65 +16,21 @@ static const char short_header[] = "name,x,y,z";
 static const char long_header[] = "name,x,y,z,arrival_s,lifetime_s";
 static const char release[] = "release";
 
-struct line {
-    const char *text;
-    size_t length; // without the end of line and blanks around it
-    uint32_t number;
-};
-
-static void trim(const char **text, size_t *length)
-{
-    while (*length > 0 && (**text == ' ' || **text == '\t')) {
-        (*text)++;
-        (*length)--;
-    }
-    while (*length > 0 && strchr(" \t\r", (*text)[*length - 1]) != NULL) {
-        (*length)--;
-    }
-}
-
-// The next line with something on it that is no comment; false at the end.
-static bool next_line(struct line *line, const char **at, const char *end)
-{
-    while (*at < end) {
-        const char *stop = memchr(*at, '\n', (size_t)(end - *at));
-        stop = stop == NULL ? end : stop;
-        line->text = *at;
-        line->length = (size_t)(stop - *at);
-        line->number++;
-        *at = stop < end ? stop + 1 : end;
-        trim(&line->text, &line->length);
-        if (line->length > 0 && line->text[0] != '#') {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool is_text(const struct line *line, const char *text)
+static bool is_text(const struct line_word *line, const char *text)
 {
     return line->length == strlen(text) && memcmp(line->text, text, line->length) == 0;
 }
 
 // The fields of a line as texts; more than FIELDS_MAX count as FIELDS_MAX + 1.
-static uint32_t split(const char **fields, const struct line *line, struct weft_arena *arena)
+static uint32_t split(const char **fields, const struct line_word *line, struct weft_arena *arena)
 {
-    const char *at = line->text;
-    const char *end = line->text + line->length;
+    struct line_word rest = *line;
+    struct line_word field;
     uint32_t count = 0;
-    while (count <= FIELDS_MAX) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const char *field = at;
-        size_t length = (size_t)((comma == NULL ? end : comma) - at);
-        trim(&field, &length);
+    for (; count <= FIELDS_MAX && word_field(&field, &rest); count++) {
         if (count < FIELDS_MAX) {
-            fields[count] = weft_arena_text(arena, field, length);
+            fields[count] = weft_arena_text(arena, field.text, field.length);
         }
-        count++;
-        if (comma == NULL) {
-            break;
-        }
-        at = comma + 1;
     }
     return count;
 }
@@ -135,22 +92,22 @@ struct reading {
     struct weft_arena *arena;
 };
 
-static bool is_release(const struct line *line)
+static bool is_release(const struct line_word *line)
 {
     size_t length = sizeof release - 1;
     return line->length > length && memcmp(line->text, release, length) == 0 &&
            (line->text[length] == ' ' || line->text[length] == '\t');
 }
 
-static bool read_line(struct reading *reading, const struct line *line, struct weft_error *error)
+static bool read_line(struct reading *reading, const struct line_word *line,
+                      struct weft_error *error)
 {
     struct weft_rack_requests *read = &reading->read;
     struct weft_rack_event *event = &reading->events[read->event_count];
     if (is_release(line)) {
-        const char *name = line->text + sizeof release;
-        size_t length = line->length - sizeof release;
-        trim(&name, &length);
-        const char *text = weft_arena_text(reading->arena, name, length);
+        struct line_word name = {line->text + sizeof release, line->length - sizeof release};
+        word_trim(&name);
+        const char *text = weft_arena_text(reading->arena, name.text, name.length);
         uint32_t request = find(read, reading->released, text);
         if (request == WEFT_NONE) {
             return weft_fail(error, WEFT_INPUT,
@@ -187,20 +144,17 @@ static bool read_line(struct reading *reading, const struct line *line, struct w
 bool weft_rack_requests_read(struct weft_rack_requests *requests, const char *data, size_t length,
                              struct weft_arena *arena, struct weft_error *error)
 {
-    const char *at = data;
-    const char *end = data + length;
-    struct line line = {0};
+    struct lines lines = {.at = data, .end = data + length};
     struct reading reading = {.arena = arena};
-    if (!next_line(&line, &at, end) ||
-        (!is_text(&line, short_header) && !is_text(&line, long_header))) {
+    if (!lines_find(&lines) ||
+        (!is_text(&lines.line, short_header) && !is_text(&lines.line, long_header))) {
         return weft_fail(error, WEFT_INPUT, "line %u: requests begin with the line %s or %s",
-                         line.number > 0 ? line.number : 1, short_header, long_header);
+                         lines.number > 0 ? lines.number : 1, short_header, long_header);
     }
-    reading.wanted = is_text(&line, long_header) ? FIELDS_MAX : 4;
-    const char *counting = at;
-    struct line counted = line;
+    reading.wanted = is_text(&lines.line, long_header) ? FIELDS_MAX : 4;
+    struct lines counted = lines;
     uint32_t count = 0;
-    while (next_line(&counted, &counting, end)) {
+    while (lines_find(&counted)) {
         if (++count > WEFT_RACK_REQUESTS_MAX) {
             return weft_fail(error, WEFT_INPUT, "line %u: more than %u lines; cut the file",
                              counted.number, WEFT_RACK_REQUESTS_MAX);
@@ -211,13 +165,13 @@ bool weft_rack_requests_read(struct weft_rack_requests *requests, const char *da
     reading.released = WEFT_NEW(arena, bool, (size_t)count + 1);
     reading.read.requests = reading.requests;
     reading.read.events = reading.events;
-    while (next_line(&line, &at, end)) {
-        if (!read_line(&reading, &line, error)) {
-            return weft_wrap(error, "line %u", line.number);
+    while (lines_find(&lines)) {
+        if (!read_line(&reading, &lines.line, error)) {
+            return weft_wrap(error, "line %u", lines.number);
         }
     }
     if (reading.read.count == 0) {
-        return weft_fail(error, WEFT_INPUT, "line %u: no request follows the header", line.number);
+        return weft_fail(error, WEFT_INPUT, "line %u: no request follows the header", lines.number);
     }
     *requests = reading.read;
     return true;

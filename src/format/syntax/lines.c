@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of words on lines, as simulators' hand-written formats have it: one pass, no copies.
+// Text of words or fields on lines, as hand-written formats have it: one pass, no copies.
 //
 // The words of a line are slices of the file; comments and empty lines are passed over.
 // O(bytes).
@@ -15,40 +15,68 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
-bool lines_next(struct lines *lines, bool *more, struct weft_error *error)
+void word_trim(struct line_word *word)
+{
+    while (word->length > 0 && is_space(word->text[0])) {
+        word->text++;
+        word->length--;
+    }
+    while (word->length > 0 && is_space(word->text[word->length - 1])) {
+        word->length--;
+    }
+}
+
+bool lines_find(struct lines *lines)
 {
     weft_poll();
-    for (;;) {
-        if (lines->at == lines->end) {
-            *more = false;
-            return true;
-        }
-        const char *line = lines->at;
-        const char *stop = memchr(line, '\n', (size_t)(lines->end - line));
+    while (lines->at < lines->end) {
+        const char *stop = memchr(lines->at, '\n', (size_t)(lines->end - lines->at));
+        size_t length = (size_t)((stop == NULL ? lines->end : stop) - lines->at);
+        lines->line = (struct line_word){lines->at, length};
         lines->at = stop == NULL ? lines->end : stop + 1;
-        stop = stop == NULL ? lines->end : stop;
         lines->number++;
-        lines->word_count = 0;
-        while (line < stop) {
-            const char *begin = line;
-            while (line < stop && !is_space(*line)) {
-                line++;
-            }
-            if (line > begin && lines->word_count == LINE_WORDS) {
-                return weft_fail(error, WEFT_INPUT, "line %u: more than %u words", lines->number,
-                                 LINE_WORDS);
-            }
-            if (line > begin) {
-                lines->words[lines->word_count++] =
-                    (struct line_word){begin, (size_t)(line - begin)};
-            }
-            line += line < stop;
-        }
-        if (lines->word_count > 0 && lines->words[0].text[0] != '#') {
-            *more = true;
+        word_trim(&lines->line);
+        if (lines->line.length > 0 && lines->line.text[0] != '#') {
             return true;
         }
     }
+    return false;
+}
+
+bool lines_next(struct lines *lines, bool *more, struct weft_error *error)
+{
+    lines->word_count = 0;
+    *more = lines_find(lines);
+    const char *stop = lines->line.text + lines->line.length;
+    for (const char *at = lines->line.text; *more && at < stop;) {
+        const char *begin = at;
+        while (at < stop && !is_space(*at)) {
+            at++;
+        }
+        if (lines->word_count == LINE_WORDS) {
+            return weft_fail(error, WEFT_INPUT, "line %u: more than %u words", lines->number,
+                             LINE_WORDS);
+        }
+        lines->words[lines->word_count++] = (struct line_word){begin, (size_t)(at - begin)};
+        while (at < stop && is_space(*at)) {
+            at++;
+        }
+    }
+    return true;
+}
+
+bool word_field(struct line_word *field, struct line_word *rest)
+{
+    if (rest->text == NULL) {
+        return false;
+    }
+    const char *comma = memchr(rest->text, ',', rest->length);
+    size_t length = comma == NULL ? rest->length : (size_t)(comma - rest->text);
+    *field = (struct line_word){rest->text, length};
+    word_trim(field);
+    *rest = comma == NULL ? (struct line_word){NULL, 0}
+                          : (struct line_word){comma + 1, rest->length - length - 1};
+    return true;
 }
 
 uint32_t lines_count(const char *data, size_t length)

@@ -3,9 +3,10 @@
 #define WEFT_FORMAT_SYNTAX_LINES_H
 
 // Text of words on lines, as simulators' hand-written formats have it (htsim's matrices and
-// topologies).
+// topologies), or of fields between commas.
 //
-// A reader goes from line to line and looks at its words; messages name the line's number.
+// A reader goes from line to line and looks at its words or fields; messages name the line's
+// number.
 
 #include "weft/base.h"
 
@@ -19,17 +20,26 @@ struct line_word {
 struct lines {
     const char *at; // the next line
     const char *end;
-    uint32_t number; // of the line in `words`, from 1
+    uint32_t number;       // of the line, from 1
+    struct line_word line; // without blanks around it
     uint32_t word_count;
     struct line_word words[LINE_WORDS];
 };
 
-// Goes to the next line with a word; those that begin with '#' do not count. False in *more at the
-// end. Fails with INPUT on a line with more than LINE_WORDS words.
+// Goes to the next line with something on it; those that begin with '#' do not count. False at the
+// end.
+bool lines_find(struct lines *lines);
+// The same, with the line's words. False in *more at the end. Fails with INPUT on a line with more
+// than LINE_WORDS words.
 bool lines_next(struct lines *lines, bool *more, struct weft_error *error) WEFT_MUST_USE;
 // How many lines lines_next will find at most; empty ones take no room of who sizes arrays by it.
 // O(bytes).
 uint32_t lines_count(const char *data, size_t length);
+// Cuts blanks off both ends.
+void word_trim(struct line_word *word);
+// Cuts the first field off the rest of a line: up to the comma, without blanks around it. False:
+// none is left.
+bool word_field(struct line_word *field, struct line_word *rest);
 // Whether the words are the same, case aside.
 bool word_is(const struct line_word *word, const char *text);
 // A number without a unit within [low, high]: a whole one, or a decimal one rounded up. Fails with
