@@ -121,6 +121,8 @@ class Campaign:
             ("fail", ["lab", "up", plan], ["lab", "fail", "server", "1"], down),
             ("down", up, down, down),
             ("down --name", up + ["--name", "mine"], down + ["--name", "mine"], down),
+            ("heal", None, ["lab", "heal", "ring:4", "--kill", "rank:1@2", "--iterations", "4",
+                            "--bytes", "40kB", "--checkpoint", other + ".saved"], down),
             ("mltcp", None, ["lab", "mltcp", "--compute", "20", "--bytes", "200000",
                              "--iterations", "4"], down),
         ]
