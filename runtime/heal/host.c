@@ -367,7 +367,7 @@ static int timeout_ms(const struct lab_heal_playing *self)
     uint64_t due_ns =
         self->beat_due_ns < now_ns + wait_most_ns ? self->beat_due_ns : now_ns + wait_most_ns;
     bool waits = !member->frozen && member->work.rank != WEFT_NONE;
-    if (waits && !member->work.begun && member->begin_ns < due_ns) {
+    if (waits && !member->awaits_state && !member->work.begun && member->begin_ns < due_ns) {
         due_ns = member->begin_ns;
     }
     if (waits && !member->up[LAB_HEAL_NEXT] && self->retry_ns < due_ns) {

@@ -3,15 +3,12 @@
 
 #include "heartbeat.h"
 
-// Until something is learnt: the deviation that makes silence suspicious after nine periods.
-enum { FIRST_PART = 1 };
-
 void lab_heal_pulse_begin(struct lab_heal_pulse *pulse, uint64_t period_ns, uint64_t now_ns)
 {
     *pulse = (struct lab_heal_pulse){.last_ns = now_ns,
                                      .beat_ns = now_ns,
                                      .mean_ns = period_ns,
-                                     .deviation_ns = period_ns / FIRST_PART,
+                                     .deviation_ns = period_ns, // until something is learnt
                                      .period_ns = period_ns};
 }
 
