@@ -14,6 +14,7 @@ of a route is not counted.
 
 import json
 import random
+import resource
 import subprocess
 import sys
 
@@ -154,14 +155,18 @@ def oracle_c():
     lengths = [25, 27, 25, 31, 13, 41, 26, 18, 36, 19, 18, 43, 4, 15, 10, 26]
     traced = check_trace(9, 9, vector)
     assert [traced[a] for a, _ in pairs] == [(b, n) for (_, b), n in zip(pairs, lengths)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     answer = check_route(9, 9, "--ports", ",".join(PORTS), "--matching", "round-robin")
+    cpu_s = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     rounds = [[(r["from"], r["to"]) for r in e["routes"]] for e in answer["rounds"]]
     assert rounds[0] == pairs
     met = {frozenset(pair) for pairs in rounds for pair in pairs}
     assert (len(rounds), len(met)) == (31, 496)
     print(f"9 x 9, 32 ports: {answer['mean']:.2f} cells on average, {answer['worst']} at most, "
           f"{answer['solved']} rounds by the solver")
-    assert answer["mean"] <= 25.5 and answer["worst"] <= 75
+    # The recorded solution has 25.5 and 75; these are what docs/photonic-mesh.md set out to reach.
+    assert answer["mean"] <= 20 and answer["worst"] <= 45 and answer["solved"] == 0
+    assert cpu_s < 10
 
 
 def main():

@@ -52,7 +52,8 @@ class Tool:
 
     def __init__(self, build):
         self.build = os.path.abspath(build)
-        self.cpu_s = 0  # of the last program
+        self.cpu_s = 0  # of the last program,
+        self.said = ""  # and its messages
 
     def run(self, program, *words, codes=(0,)):
         """What a program of the build prints; it may end with these exit codes."""
@@ -65,6 +66,7 @@ class Tool:
                               env={**os.environ, "WEFT_SHARED": shared})
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         self.cpu_s = after.ru_utime - before.ru_utime
+        self.said = done.stderr
         if done.returncode not in codes:
             raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}: "
                              f"{(done.stderr or done.stdout).strip()}")

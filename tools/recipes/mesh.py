@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of the mesh of interferometers."""
 
+import json
 import random
 
 from recipes import table
@@ -53,25 +54,29 @@ def mesh_sizes(tool):
 
 
 @table("mesh-stuck", PAGE, "cheap",
-       "cells stuck | sets of cells | all rounds routed | cells on average | at most",
+       "cells stuck | sets of cells | routed by the router | with the solver | impossible | open | "
+       "cells on average | at most",
        "weft optics mesh route --rows 9 --columns 9 --ports 24 --matching round-robin --work 20 "
-       "--solver never --stuck E:bar,...")
+       "--stuck E:bar,...")
 def mesh_stuck(tool):
     def rows():
         rng = random.Random(22)
-        words = (*ROUTE, "--rows", 9, "--columns", 9, "--matching", "round-robin", "--work", 20,
-                 "--solver", "never")
+        words = (*ROUTE, "--rows", 9, "--columns", 9, "--matching", "round-robin", "--work", 20)
         chosen = tool.weft(*words, "--ports", 24)["ports"]
         for count in range(1, 6):
-            fine, mean, worst = 0, 0, 0
+            ends, routes, worst = dict.fromkeys(("router", "solver", "no", "open"), 0), [], 0
             for _ in range(10):
                 cells = rng.sample(range(278), count)
                 stuck = ",".join(f"{e}:{rng.choice(('bar', 'cross'))}" for e in cells)
                 text = tool.run("weft", *words, "--ports", ",".join(map(str, chosen)), "--stuck",
-                                stuck, codes=(0, 1))
-                if text:
-                    head = text.split("routes of ")[1].split()
-                    fine, mean = fine + 1, mean + float(head[0])
-                    worst = max(worst, int(head[4]))
-            yield [count, 10, fine, f"{mean / fine:.2f}" if fine else "-", worst or "-"]
+                                stuck, "--json", codes=(0, 1))
+                if not text:
+                    ends["open" if "none is refuted" in tool.said else "no"] += 1
+                    continue
+                found = json.loads(text)
+                ends["solver" if found["solved"] else "router"] += 1
+                routes.append(found["mean"])
+                worst = max(worst, found["worst"])
+            yield [count, 10, *ends.values(),
+                   f"{sum(routes) / len(routes):.2f}" if routes else "-", worst or "-"]
     return [lambda: list(rows())]
