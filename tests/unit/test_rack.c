@@ -229,14 +229,12 @@ static void wavelengths_are_kept_or_converted(void **unused)
     assert_true(rack_holds(&rack, state, false));
 }
 
-// A ring of two chips on two servers of a row, where no other chip is free.
-static bool join(struct weft_rack_slice *slice, struct weft_rack_state *state, uint32_t from,
-                 uint32_t to, bool converts)
+enum { SERVERS = 4 }; // of the racks below, three chips each
+
+// Leaves one chip free on each of two servers of three chips, and no other.
+static void open_two(struct weft_rack_state *state, uint32_t from, uint32_t to)
 {
-    const struct weft_rack_options options = {
-        .allocator = WEFT_RACK_EXACT, .fixed = true, .converts = converts};
-    static const uint32_t pair[3] = {2, 1, 1};
-    for (uint32_t s = 0, open = 0; s < 3; s++, open = 0) {
+    for (uint32_t s = 0, open = 0; s < SERVERS; s++, open = 0) {
         for (uint32_t chip = 3 * s; chip < 3 * s + 3; chip++) {
             bool wanted = (s == from || s == to) && open == 0 &&
                           weft_rack_holder(state, chip, NULL) == WEFT_NONE;
@@ -244,16 +242,27 @@ static bool join(struct weft_rack_slice *slice, struct weft_rack_state *state, u
             open += wanted;
         }
     }
+}
+
+// A ring of two chips on two servers.
+static bool join(struct weft_rack_slice *slice, struct weft_rack_state *state, uint32_t from,
+                 uint32_t to, bool converts)
+{
+    const struct weft_rack_options options = {
+        .allocator = WEFT_RACK_EXACT, .fixed = true, .converts = converts};
+    static const uint32_t pair[3] = {2, 1, 1};
+    open_two(state, from, to);
     return place(slice, state, pair, &options);
 }
 
-// A row of three servers whose pairs have a fiber of two wavelengths: the first is taken between 0
-// and 1, the second between 1 and 2. Both fibers have room, and no wavelength is free on both.
+// A row of three servers, and one apart. Pairs have a fiber of two wavelengths: the first is taken
+// between 0 and 1, the second between 1 and 2. Both fibers have room, and no wavelength is free on
+// both.
 static void fibers_with_room_may_lack_a_common_wavelength(void **unused)
 {
     (void)unused;
     const struct weft_rack rack = {.name = "row",
-                                   .server_count = 3,
+                                   .server_count = SERVERS,
                                    .chips_per_server = 3,
                                    .block = {3, 1, 1},
                                    .link_count = 2,
@@ -281,6 +290,45 @@ static void fibers_with_room_may_lack_a_common_wavelength(void **unused)
     weft_rack_release(state, left.tenant);
     assert_true(join(&slice, state, 0, 2, false)); // the first is free on both now
     assert_int_equal(slice.routes[0].wavelengths[0], 0);
+    assert_true(rack_holds(&rack, state, false));
+}
+
+// Servers in a ring, light between 0 and 2 over 1 or over 3 with as many circuits on either way.
+// Over 1 no wavelength is free on both fibers, over 3 the second one is. Mutation that made this
+// fail: routes of a spare are taken whatever their wavelengths.
+static void a_spare_is_reached_where_a_wavelength_is_free(void **unused)
+{
+    (void)unused;
+    const struct weft_rack rack = {
+        .name = "ring",
+        .server_count = SERVERS,
+        .chips_per_server = 3,
+        .block = {3, 1, 1},
+        .link_count = 4,
+        .links = (const struct weft_rack_link[]){{0, 1, 1}, {0, 3, 1}, {1, 2, 1}, {2, 3, 1}},
+        .wavelengths = 2,
+        .chip_wavelengths = 2,
+        .wavelength_Bps = 1};
+    const struct weft_rack_options options = {.allocator = WEFT_RACK_EXACT, .fixed = true};
+    struct weft_rack_state *state = weft_rack_open(&rack, &arena);
+    struct weft_rack_slice slice;
+    struct weft_rack_slice after;
+    assert_true(join(&slice, state, 0, 3, false));
+    assert_true(join(&slice, state, 1, 2, false));
+    uint32_t out = slice.tenant;
+    assert_true(join(&slice, state, 1, 2, false));
+    weft_rack_release(state, out);
+    assert_true(join(&slice, state, 2, 3, false));
+    assert_true(join(&slice, state, 0, 1, false));
+    assert_true(join(&slice, state, 0, 1, false));
+    assert_int_equal(slice.routes[0].wavelengths[0], 1);
+    const uint32_t lost = slice.chips[0] / 3 == 1 ? 0 : 1;
+    open_two(state, 2, WEFT_NONE);
+    assert_true(weft_rack_replace(&after, state, slice.tenant, &lost, 1, &options, scratch));
+    assert_int_equal(after.chips[lost] / 3, 2);
+    assert_int_equal(after.hops, 2);
+    assert_int_equal(after.routes[0].servers[1], 3);
+    assert_int_equal(after.routes[0].wavelengths[0], 1);
     assert_true(rack_holds(&rack, state, false));
 }
 
@@ -398,6 +446,7 @@ int main(void)
         TEST(fibers_are_a_hard_limit),
         TEST(wavelengths_are_kept_or_converted),
         TEST(fibers_with_room_may_lack_a_common_wavelength),
+        TEST(a_spare_is_reached_where_a_wavelength_is_free),
         TEST(loss_limits_the_hops_of_a_circuit),
         TEST(tenants_move_within_a_budget),
         TEST(unused_dimensions_give_their_bandwidth),

@@ -119,7 +119,7 @@ static void refused_by(enum weft_rack_reason reason, uint32_t squares)
     }
 }
 
-// Mutations that made this fail: the reason of the rack that was tried first, or last.
+// Mutation that made this fail: the reason of the rack that was tried first.
 static void the_rack_with_most_free_chips_says_why(void **state)
 {
     (void)state;
