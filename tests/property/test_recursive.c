@@ -192,10 +192,11 @@ struct trial {
     uint32_t radices[WEFT_RADICES_MAX];
     uint32_t count;
     double least;
+    double ring_s[CHIPS_MAX + 1][CHIPS_MAX + 1]; // of a round, by radix and stride; 0: not walked
 };
 
 // These radices, with these rounds on the ring.
-static double sum_rounds(const struct trial *trial, uint64_t stays)
+static double sum_rounds(struct trial *trial, uint64_t stays)
 {
     const struct weft_recursive_options *options = trial->options;
     bool reduces = options->kind != WEFT_COLLECTIVE_ALLGATHER;
@@ -214,8 +215,11 @@ static double sum_rounds(const struct trial *trial, uint64_t stays)
         uint32_t wanted = on_ring ? WEFT_NONE : stride;
         bool anew = trial->policy == WEFT_RECURSIVE_ALWAYS && !on_ring;
         seconds += wanted != wired || anew ? options->change_s : 0;
-        seconds += on_ring ? ring_round_s(options, trial->radices[k], stride, bytes)
-                           : circuit_round_s(options, trial->radices[k], bytes);
+        double *ring_s = &trial->ring_s[trial->radices[k]][stride];
+        if (on_ring && *ring_s == 0) {
+            *ring_s = ring_round_s(options, trial->radices[k], stride, bytes);
+        }
+        seconds += on_ring ? *ring_s : circuit_round_s(options, trial->radices[k], bytes);
         wired = wanted;
     }
     return seconds;
