@@ -12,6 +12,7 @@
 #include "weft/format.h"
 #include "weft/graph.h"
 #include "weft/interleave.h"
+#include "weft/mlt.h"
 #include "weft/model.h"
 #include "weft/photonics.h"
 #include "weft/plan.h"
