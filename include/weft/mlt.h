@@ -85,7 +85,7 @@ struct weft_mlt_message {
     bool resent;         // DATA: not in the message's bytes; sent before
     uint32_t round;      // PROBE, BITMAP: which sweep over the bitmap asks
     uint32_t count;      // BITMAP: segments in this part
-    uint64_t received;   // REPORT: DATA packets since the start
+    uint64_t received;   // REPORT: DATA packets of this epoch so far
     uint64_t marked;     // REPORT: of these, with a congestion mark
     uint32_t data_bytes; // DATA: bytes of `data`; BITMAP: weft_mlt_bitmap_bytes(count)
     const uint8_t *data; // DATA: the segment, the caller's; BITMAP: bits of the part
@@ -206,8 +206,9 @@ struct weft_mlt_sender {
     uint32_t fewest_missing;
     uint64_t interval_ps; // between PROBEs
     uint64_t probe_ps;    // PROBING: when the next PROBE is due
-    uint64_t asked_ps;    // PROBING: since when an answer is due
+    uint64_t asked_ps;    // PROBING: of the first PROBE for this part; WEFT_NEVER: none yet
     uint64_t progress_ps; // when fewer than ever were missing
+    bool is_stuck;        // to be given up, since resending does not get through
     uint32_t sent;        // segments, in the first pass
     uint32_t resent;      // segments, later
     uint32_t probes;
@@ -288,7 +289,8 @@ struct weft_mlt_step_sender {
     struct weft_mlt_sender *senders;
     uint32_t *order; // of the caller, [count]
     uint32_t count;
-    uint32_t first; // in `order`: those before are DONE
+    uint32_t first;    // in `order`: those before are DONE
+    uint64_t probe_ps; // no PROBE is due before; PROBEs go before DATA
 };
 // All senders are open and of one step. O(count^2) at worst, O(count) where layers ascend.
 void weft_mlt_step_sender_open(struct weft_mlt_step_sender *sender, struct weft_mlt_sender *senders,
@@ -340,6 +342,7 @@ struct weft_mlt_rate {
     double high_Bps;     // the link's
     double add_Bps;      // a report
     double marked_ratio; // moving average
+    uint32_t epoch;      // of the last report
     uint64_t received;   // of the last report
     uint64_t marked;
 };

@@ -62,6 +62,9 @@ double weft_mlt_bound_per_hop(uint32_t n, double total)
     WEFT_ASSERT(total >= 0 && total < 1);
     double low = 0;
     double high = 1;
+    if (total == 0) {
+        return 0; // a q so small that all is kept but for rounding would do, too
+    }
     if (weft_mlt_ring_kept(n, high) >= 1 - total) {
         return high;
     }
