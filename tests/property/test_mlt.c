@@ -269,7 +269,7 @@ static void meddle(struct world *world)
     const bool to_sender = weft_rng_below(&world->rng, 2) == 0;
     const bool strange = weft_rng_below(&world->rng, 2) == 0;
     const bool early = !to_sender && weft_rng_below(&world->rng, 3) == 0;
-    static const uint8_t bits[BITS];
+    static const uint8_t segment[SEGMENTS_MAX];
     struct weft_mlt_message message = {
         .kind = to_sender ? WEFT_MLT_STOP : WEFT_MLT_PROBE,
         .epoch = strange ? EPOCH
@@ -280,7 +280,7 @@ static void meddle(struct world *world)
     };
     if (!to_sender && weft_rng_below(&world->rng, 2) == 0) {
         message.kind = WEFT_MLT_DATA;
-        message.data = bits;
+        message.data = segment;
         message.layer = world->tensors[t].layer;
         message.data_bytes = weft_mlt_segment_bytes(&world->tensors[t], 0);
     }
