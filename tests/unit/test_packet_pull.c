@@ -39,7 +39,7 @@ static void hear(uint32_t flow, uint32_t sequence, uint32_t flags)
     packet->sequence = sequence;
     packet->cumulative = 0;
     packet->flags = (uint16_t)(PACKET_ACK | flags);
-    packet_pull_deliver(&bell.engine, id);
+    bell.engine.ends.deliver(&bell.engine, id);
 }
 
 static uint64_t packet_ps(void)
@@ -70,7 +70,7 @@ static void what_was_cut_goes_before_what_is_new(void **state)
     for (uint32_t pull = 1; pull <= 3; pull++) {
         hear(0, WEFT_NONE, PACKET_PULL);
         bell.engine.clock.now_ps += 2 * packet_ps();
-        packet_send(&bell.engine, 0);
+        bell.engine.ends.send(&bell.engine, 0);
         assert_int_equal(bell.engine.counts.retransmits, pull < 3 ? pull : 2);
         assert_int_equal(flow->view.snd_next, pull < 3 ? 8 : 9);
         assert_int_equal(flow->trimmed.from, pull == 1 ? 4 : 6);

@@ -87,7 +87,7 @@ static bool check_skip(const struct weft_sim_options *options, struct weft_error
         {port->spray_paths > 1, "spraying"},
         {has_queues, "ports with queues (priorities, trimming, pauses)"},
         {transport->scales_growth, "MLTCP"},
-        {transport->congestion->is_receiver_driven, "ndp"},
+        {transport->congestion->ends != NULL, transport->name},
     };
     for (size_t i = 0; packet->skip && i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (rows[i].is_there) {

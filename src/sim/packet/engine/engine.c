@@ -39,6 +39,8 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
     *engine = (struct packet_engine){
         .options = options->packet,
         .congestion = *transport->congestion,
+        .ends =
+            transport->congestion->ends == NULL ? packet_window_ends : *transport->congestion->ends,
         .setting = {.options = options->packet,
                     .dctcp = &options->dctcp,
                     .packet_bytes = options->packet_bytes,
@@ -70,8 +72,8 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
                 WEFT_NEW_RAW(arena, uint8_t, (size_t)flow_room * SPRAY_RECYCLED_MAX);
         }
     }
-    if (engine->congestion.is_receiver_driven) {
-        packet_pull_init(engine, fabric->link_count);
+    if (engine->ends.init != NULL) {
+        engine->ends.init(engine, fabric->link_count);
     }
     clock_init(&engine->clock, bucket_ps(fabric, options->packet_bytes), arena);
     for (uint32_t l = 0; l < fabric->link_count; l++) {
@@ -115,21 +117,8 @@ static void end_retransmit_timer(struct packet_engine *engine, uint32_t id)
         packet_set_timer(engine, id);
         return;
     }
-    if (engine->congestion.is_receiver_driven) {
-        packet_pull_timed_out(engine, id);
-    } else {
-        packet_window_timed_out(engine, id);
-    }
+    engine->ends.timed_out(engine, id);
     packet_set_timer(engine, id);
-}
-
-static void deliver(struct packet_engine *engine, uint32_t id)
-{
-    if (engine->congestion.is_receiver_driven) {
-        packet_pull_deliver(engine, id);
-    } else {
-        packet_window_deliver(engine, id);
-    }
 }
 
 bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct packet_end *end)
@@ -152,7 +141,7 @@ bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct p
         switch ((enum packet_event)(event >> CLOCK_KIND_SHIFT)) {
         case PACKET_EVENT_ARRIVAL:
             if (packet_arrive(engine, index)) {
-                deliver(engine, index);
+                engine->ends.deliver(engine, index);
             }
             break;
         case PACKET_EVENT_RETRANSMIT:
@@ -161,7 +150,7 @@ bool packet_engine_run(struct packet_engine *engine, uint64_t until_ps, struct p
         case PACKET_EVENT_PACE:
             engine->flows[index].is_paced = false;
             if (engine->flows[index].is_open) {
-                packet_send(engine, index);
+                engine->ends.send(engine, index);
             }
             break;
         case PACKET_EVENT_PULL:

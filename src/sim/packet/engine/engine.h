@@ -206,6 +206,7 @@ struct packet_engine {
     struct packet_clock clock; // first: every event reads it
     const struct weft_packet_options *options;
     struct packet_congestion_ops congestion;
+    struct packet_ends_ops ends;
     struct packet_congestion_setting setting;
     bool scales_growth; // by an iteration's progress (MLTCP)
     struct packet *packets;
@@ -449,12 +450,8 @@ bool packet_send_back(struct packet_engine *engine, uint32_t id);
 // All has come: the message ends, and its slot is free.
 void packet_close(struct packet_engine *engine, uint32_t flow);
 
-// ---- the ends of a flow that keeps a window (window_ends.c) ----
+// ---- the ends of a flow that keeps a window (packet_window_ends, window_ends.c) ----
 
-void packet_window_send(struct packet_engine *engine, uint32_t flow);
-void packet_window_timed_out(struct packet_engine *engine, uint32_t flow);
-// A packet is at the end of its path.
-void packet_window_deliver(struct packet_engine *engine, uint32_t id);
 // Of a run in partitions: the sender's end of a message is over, unless it was before.
 void packet_window_close(struct packet_engine *engine, uint32_t flow);
 
@@ -464,8 +461,6 @@ void packet_window_close(struct packet_engine *engine, uint32_t flow);
 uint32_t packet_lay_out(struct packet_engine *engine, const struct packet_route *route,
                         double wire_bytes, struct packet_end end);
 void packet_begin(struct packet_engine *engine, uint32_t flow);
-// Sends what the flow's window, or its receiver's pulls, allow.
-void packet_send(struct packet_engine *engine, uint32_t flow);
 
 // ---- streams ----
 

@@ -57,11 +57,7 @@ static void open_flow(struct packet_engine *engine, struct packet_flow *flow)
     if (engine->congestion.reads_path) {
         packet_read_path(engine, flow);
     }
-    if (engine->congestion.is_receiver_driven) {
-        packet_pull_open(engine, (uint32_t)(flow - engine->flows));
-    } else {
-        engine->congestion.init(view);
-    }
+    engine->ends.open(engine, (uint32_t)(flow - engine->flows));
 }
 
 uint32_t packet_lay_out(struct packet_engine *engine, const struct packet_route *route,
@@ -108,15 +104,6 @@ uint32_t packet_lay_out(struct packet_engine *engine, const struct packet_route 
     return id;
 }
 
-void packet_send(struct packet_engine *engine, uint32_t id)
-{
-    if (engine->congestion.is_receiver_driven) {
-        packet_pull_send(engine, id);
-    } else {
-        packet_window_send(engine, id);
-    }
-}
-
 void packet_begin(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
@@ -130,7 +117,7 @@ void packet_begin(struct packet_engine *engine, uint32_t id)
         packet_transmit(engine, id, WEFT_NONE, 0);
     } else {
         flow->is_connected = true;
-        packet_send(engine, id);
+        engine->ends.send(engine, id);
     }
     packet_set_timer(engine, id);
 }
@@ -149,6 +136,6 @@ void packet_engine_start(struct packet_engine *engine, const struct packet_route
             packet_begin(engine, id);
         }
     } else if (engine->flows[id].is_connected) {
-        packet_send(engine, id);
+        engine->ends.send(engine, id);
     }
 }

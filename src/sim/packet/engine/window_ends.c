@@ -35,7 +35,7 @@ static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
 
 // Sends while the window has room; with nothing in flight one packet goes in any case, so that a
 // window below one packet cannot stop a flow.
-void packet_window_send(struct packet_engine *engine, uint32_t id)
+static void send_window(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
     while (flow->view.in_flight + 1 <= flow->view.cwnd || flow->view.in_flight == 0) {
@@ -62,7 +62,7 @@ void packet_window_send(struct packet_engine *engine, uint32_t id)
     }
 }
 
-void packet_window_timed_out(struct packet_engine *engine, uint32_t id)
+static void time_out_window(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
     packet_forget_all_trimmed(engine, flow);
@@ -71,7 +71,7 @@ void packet_window_timed_out(struct packet_engine *engine, uint32_t id)
     flow->lost.until = flow->view.snd_next;
     flow->view.recover = flow->view.snd_next;
     engine->congestion.on_timeout(packet_view(engine, flow));
-    packet_window_send(engine, id);
+    send_window(engine, id);
 }
 
 // ---- acknowledgements ----
@@ -149,7 +149,7 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
             engine->congestion.on_connected(packet_view(engine, flow),
                                             (packet->flags & PACKET_MARKED) != 0);
         }
-        packet_window_send(engine, id);
+        send_window(engine, id);
         return;
     }
     bool is_trimmed = (packet->flags & PACKET_TRIMMED) != 0;
@@ -204,7 +204,7 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
                     ->trims) { // else the headers of trimmed packets say what is lost
         find_lost(engine, flow, until);
     }
-    packet_window_send(engine, id);
+    send_window(engine, id);
     if (newly > 0 || is_trimmed) {
         packet_set_timer(engine, id);
     }
@@ -263,7 +263,7 @@ static void receive(struct packet_engine *engine, uint32_t id)
     }
 }
 
-void packet_window_deliver(struct packet_engine *engine, uint32_t id)
+static void deliver_window(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];
     const struct packet_flow *flow = &engine->flows[packet->flow];
@@ -279,3 +279,15 @@ void packet_window_deliver(struct packet_engine *engine, uint32_t id)
         receive(engine, id);
     }
 }
+
+static void open_window(struct packet_engine *engine, uint32_t id)
+{
+    engine->congestion.init(&engine->flows[id].view);
+}
+
+const struct packet_ends_ops packet_window_ends = {
+    .open = open_window,
+    .send = send_window,
+    .deliver = deliver_window,
+    .timed_out = time_out_window,
+};

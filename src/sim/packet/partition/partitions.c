@@ -208,7 +208,7 @@ bool packet_partitions_can(const struct weft_sim_options *options)
     const struct weft_transport_entry *transport = weft_transport_entry(options->transport);
     return options->engine == WEFT_ENGINE_PACKET && !options->persistent && !packet->ack_at_once &&
            !packet->mark_at_departure && !packet->port.lossless &&
-           !transport->congestion->is_receiver_driven &&
+           transport->congestion->ends == NULL &&
            !(transport->scales_growth && packet->mltcp.per_job);
 }
 

@@ -69,7 +69,7 @@ struct packet_ack_sample {
 
 // A congestion control. Each function may set the view's cwnd, ssthresh and next_send_ps and its
 // own state, which is all zero before `init`. Those that are not said to be optional are there,
-// unless the table is receiver-driven.
+// unless the table has ends of its own.
 struct packet_congestion_ops {
     const char *name;
     uint32_t state_bytes; // at most PACKET_CONGESTION_STATE_BYTES
@@ -96,11 +96,26 @@ struct packet_congestion_ops {
     // packets more, and its instants are as much later. Optional: its state has neither packets
     // nor instants.
     void (*on_skip)(struct packet_connection_view *view, uint32_t packets, uint64_t time_ps);
-    bool reads_path;         // fills the view's fields of the path
-    bool wants_notices;      // receivers turn marks into notices (DCQCN)
-    bool is_receiver_driven; // receivers say when to send (pull.h); no function but `check` is
-                             // called
+    bool reads_path;    // fills the view's fields of the path
+    bool wants_notices; // receivers turn marks into notices (DCQCN)
+    // What the two ends of a message do. NULL: packet_window_ends, which call the functions above;
+    // others call those alone that they name.
+    const struct packet_ends_ops *ends;
 };
+
+// What the two ends of a message do, each function for a slot of the engine's flows. The ends see
+// the engine, which a congestion control does not.
+struct packet_engine;
+struct packet_ends_ops {
+    // Lays out what the ends keep beside the engine's flows, for a run on so many links. Optional.
+    void (*init)(struct packet_engine *engine, uint32_t link_count);
+    void (*open)(struct packet_engine *engine, uint32_t flow); // a message begins
+    void (*send)(struct packet_engine *engine, uint32_t flow); // what may go, goes
+    // A packet is at the end of its path; it is dropped or sent back.
+    void (*deliver)(struct packet_engine *engine, uint32_t packet);
+    void (*timed_out)(struct packet_engine *engine, uint32_t flow); // nothing was heard for long
+};
+extern const struct packet_ends_ops packet_window_ends; // engine/window_ends.c
 
 static inline void *packet_congestion_state(struct packet_connection_view *view)
 {

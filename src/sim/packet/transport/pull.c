@@ -7,7 +7,7 @@
 
 #include "sim/packet/engine/sequence.h"
 
-void packet_pull_init(struct packet_engine *engine, uint32_t link_count)
+static void init_pulls(struct packet_engine *engine, uint32_t link_count)
 {
     engine->pulls.flows = WEFT_NEW_RAW(engine->arena, struct packet_pull, engine->flow_ids.room);
     engine->pulls.pacers = WEFT_NEW_RAW(engine->arena, struct packet_pacer, link_count);
@@ -26,7 +26,7 @@ static uint32_t order_of(const struct packet_engine *engine, const struct packet
 }
 
 // A slot's line may still hold it from the message before: it stays there, wanting nothing.
-void packet_pull_open(struct packet_engine *engine, uint32_t id)
+static void open_pull(struct packet_engine *engine, uint32_t id)
 {
     const struct packet_flow *flow = &engine->flows[id];
     struct packet_pull *pull = &engine->pulls.flows[id];
@@ -55,7 +55,7 @@ static uint32_t choose(struct packet_engine *engine, struct packet_flow *flow)
     return sequence;
 }
 
-void packet_pull_send(struct packet_engine *engine, uint32_t id)
+static void send_pulled(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
     struct packet_pull *pull = &engine->pulls.flows[id];
@@ -74,7 +74,7 @@ void packet_pull_send(struct packet_engine *engine, uint32_t id)
 
 // Nothing was heard for long: headers were lost, too. All that is not acknowledged goes again, and
 // as much at once as at the start.
-void packet_pull_timed_out(struct packet_engine *engine, uint32_t id)
+static void time_out_pulled(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
     struct packet_pull *pull = &engine->pulls.flows[id];
@@ -83,7 +83,7 @@ void packet_pull_timed_out(struct packet_engine *engine, uint32_t id)
         packet_note_trimmed(engine, flow, sequence);
     }
     pull->credit = pull->credit > window ? pull->credit : window;
-    packet_pull_send(engine, id);
+    send_pulled(engine, id);
 }
 
 // An acknowledgement, a header's, or a pull is at the sender.
@@ -107,7 +107,7 @@ static void take_answer(struct packet_engine *engine, const struct packet *packe
         packet_forget_trimmed(engine, flow, flow->acknowledged.low);
         packet_put(engine, &flow->acknowledged, flow->acknowledged.low);
     }
-    packet_pull_send(engine, id);
+    send_pulled(engine, id);
     packet_set_timer(engine, id);
 }
 
@@ -238,7 +238,7 @@ static void close_pulled(struct packet_engine *engine, uint32_t id)
     packet_close(engine, id);
 }
 
-void packet_pull_deliver(struct packet_engine *engine, uint32_t id)
+static void deliver_pulled(struct packet_engine *engine, uint32_t id)
 {
     struct packet *packet = &engine->packets[id];
     uint32_t flow_id = packet->flow;
@@ -281,8 +281,16 @@ static bool ndp_check(const struct weft_sim_options *options, struct weft_error 
     return true;
 }
 
+static const struct packet_ends_ops pulled_ends = {
+    .init = init_pulls,
+    .open = open_pull,
+    .send = send_pulled,
+    .deliver = deliver_pulled,
+    .timed_out = time_out_pulled,
+};
+
 const struct packet_congestion_ops packet_ndp_ops = {
     .name = "ndp",
     .check = ndp_check,
-    .is_receiver_driven = true,
+    .ends = &pulled_ends,
 };

@@ -29,7 +29,7 @@ struct packet_pacer {
     uint64_t next_ps;
 };
 
-// All flows' pulls and all links' pacers; NULL without a receiver-driven transport.
+// All flows' pulls and all links' pacers; NULL without NDP.
 struct packet_pulls {
     struct packet_pull *flows;   // per slot
     struct packet_pacer *pacers; // per link
@@ -37,13 +37,7 @@ struct packet_pulls {
 
 struct packet_engine;
 
-void packet_pull_init(struct packet_engine *engine, uint32_t link_count);
-// A flow opens with a window of credit.
-void packet_pull_open(struct packet_engine *engine, uint32_t flow);
-// A packet of a flow is at the end of its path.
-void packet_pull_deliver(struct packet_engine *engine, uint32_t id);
-void packet_pull_send(struct packet_engine *engine, uint32_t flow);
+// A link's receiver may send a pull.
 void packet_pull_event(struct packet_engine *engine, uint32_t link);
-void packet_pull_timed_out(struct packet_engine *engine, uint32_t flow);
 
 #endif
