@@ -95,6 +95,16 @@ struct weft_port_options {
     // says so takes 64 bytes and the link's latency.
     bool lossless;
     bool early_drops; // lose instead of mark
+    // With priorities: what waits in all of the port decides a mark, not what waits in the packet's
+    // priority (PIAS).
+    bool mark_by_port;
+    // A full port loses the packet whose message has most left, and sends first of the message that
+    // has least left (pFabric, SIGCOMM 2013, 4.1). With control_first, and no priorities besides.
+    bool by_remaining;
+    // Every packet that takes a link is lost with this chance, whatever it is: a link that fails
+    // now and then without saying so. On one link, or with WEFT_NONE on each.
+    double loss_ratio;
+    uint32_t loss_link;
 };
 
 // How much a sender may have in flight.
@@ -142,7 +152,7 @@ struct weft_packet_options {
     bool starts_listed; // a job's first tasks begin in the order of its list, where it has one
     // What repeats is skipped: what comes of it is an estimate, with samples that say how good
     // (docs/packet-engine.md). Not with `persistent`, partitions, circuits, series of samples,
-    // MLTCP, ndp, spraying, marks at departure, RED, or ports with queues.
+    // MLTCP, ndp, pfabric, spraying, marks at departure, RED, or ports with queues.
     bool skip;
     struct weft_loss_options loss;
     // With `persistent` of weft_sim_options: how many connections a job has on a path at most.
@@ -154,6 +164,8 @@ struct weft_packet_options {
     struct weft_swift_options swift;
     struct weft_nscc_options nscc;
     struct weft_mltcp_options mltcp;
+    struct weft_pias_options pias;
+    struct weft_mlt_options mlt;
 };
 #define WEFT_PACKET_DEFAULTS                                                                       \
     ((struct weft_packet_options){                                                                 \
@@ -166,7 +178,9 @@ struct weft_packet_options {
         .dcqcn = WEFT_DCQCN_DEFAULTS,                                                              \
         .swift = WEFT_SWIFT_DEFAULTS,                                                              \
         .nscc = WEFT_NSCC_DEFAULTS,                                                                \
-        .mltcp = WEFT_MLTCP_DEFAULTS})
+        .mltcp = WEFT_MLTCP_DEFAULTS,                                                              \
+        .pias = WEFT_PIAS_DEFAULTS,                                                                \
+        .mlt = WEFT_MLT_DEFAULTS})
 
 // As the TopoOpt authors' simulator and their published runs have it (docs/packet-engine.md). It
 // counts a packet's 8936 bytes of payload as its size, and no header.
@@ -191,7 +205,9 @@ struct weft_packet_options {
         .dcqcn = WEFT_DCQCN_DEFAULTS,                                                              \
         .swift = WEFT_SWIFT_DEFAULTS,                                                              \
         .nscc = WEFT_NSCC_DEFAULTS,                                                                \
-        .mltcp = WEFT_MLTCP_DEFAULTS})
+        .mltcp = WEFT_MLTCP_DEFAULTS,                                                              \
+        .pias = WEFT_PIAS_DEFAULTS,                                                                \
+        .mlt = WEFT_MLT_DEFAULTS})
 
 struct weft_packet_counts {
     uint64_t packets; // of data that senders sent, with those sent again
@@ -202,6 +218,15 @@ struct weft_packet_counts {
     uint64_t timeouts;
     uint64_t trims;
     uint64_t pauses;
+    uint64_t corrupted; // lost on a link by chance (loss_ratio); not among `drops`
+    // Packets of data that ports lost although they were to be marked instead (MLT).
+    uint64_t important_lost;
+    // Messages that have come, and how much of each did: all but with MLT.
+    struct {
+        double bytes;
+        double of_bytes;
+        double min_ratio; // of the message with the least; 0: none has come
+    } delivered;
 };
 
 // What was skipped of a run, and how far windows that were played after a skip are from what the

@@ -54,6 +54,8 @@ struct weft_request_packets {
         bool trim;
         bool ack_priority;
         bool early_drops;
+        struct weft_given_number link_loss;
+        struct weft_given_count lossy_link; // else every link
     } port;
     struct { // paths of one message
         struct weft_given_count paths;
@@ -75,13 +77,15 @@ struct weft_request_packets {
         struct weft_given_number dctcp_gain;
         bool dctcp_rfc;
         struct weft_given_time target_delay;
+        struct weft_given_number loss_bound;
+        struct weft_given_number unimportant;
     } control;
     struct weft_given_count partitions;       // that one run is played in
     const struct weft_partition_peers *peers; // processes that play it together; NULL: this one
     bool skip;                                // steady states are skipped
 };
 
-enum { WEFT_PACKET_PARAMETERS = 48 };
+enum { WEFT_PACKET_PARAMETERS = 52 };
 extern const struct weft_parameter weft_packet_parameters[WEFT_PACKET_PARAMETERS];
 
 // What the load is.

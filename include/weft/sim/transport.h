@@ -13,14 +13,17 @@
 WEFT_API_BEGIN
 
 enum weft_sim_transport {
-    WEFT_TRANSPORT_IDEAL, // a fluid at max-min fair rates
-    WEFT_TRANSPORT_DCTCP, // RFC 8257; packet engine, as all below
-    WEFT_TRANSPORT_RENO,  // RFC 5681, with RFC 6675's retransmission
-    WEFT_TRANSPORT_CUBIC, // RFC 9438
-    WEFT_TRANSPORT_DCQCN, // Zhu et al., SIGCOMM 2015
-    WEFT_TRANSPORT_SWIFT, // Kumar et al., SIGCOMM 2020
-    WEFT_TRANSPORT_NDP,   // Handley et al., SIGCOMM 2017; for ports that trim
-    WEFT_TRANSPORT_NSCC,  // Ultra Ethernet 1.0; for sprayed packets
+    WEFT_TRANSPORT_IDEAL,   // a fluid at max-min fair rates
+    WEFT_TRANSPORT_DCTCP,   // RFC 8257; packet engine, as all below
+    WEFT_TRANSPORT_RENO,    // RFC 5681, with RFC 6675's retransmission
+    WEFT_TRANSPORT_CUBIC,   // RFC 9438
+    WEFT_TRANSPORT_DCQCN,   // Zhu et al., SIGCOMM 2015
+    WEFT_TRANSPORT_SWIFT,   // Kumar et al., SIGCOMM 2020
+    WEFT_TRANSPORT_NDP,     // Handley et al., SIGCOMM 2017; for ports that trim
+    WEFT_TRANSPORT_NSCC,    // Ultra Ethernet 1.0; for sprayed packets
+    WEFT_TRANSPORT_PIAS,    // Bai et al., NSDI 2015: DCTCP; for ports with priorities
+    WEFT_TRANSPORT_PFABRIC, // Alizadeh et al., SIGCOMM 2013; for ports by remaining bytes
+    WEFT_TRANSPORT_MLT,     // NSDI 2024: a bounded share may be lost; for sprayed packets
     // MLTCP (Rajasekaran et al., arXiv 2402.09589): growth scaled by an iteration's progress.
     WEFT_TRANSPORT_MLTCP_RENO,
     WEFT_TRANSPORT_MLTCP_CUBIC,
@@ -37,6 +40,7 @@ struct weft_transport_entry {
     const char *summary;
     const struct packet_congestion_ops *congestion; // that plays it
     bool scales_growth;                             // by an iteration's progress: MLTCP
+    bool demotes; // packets lose priority as their message goes on: PIAS
 };
 // All transports, in the order of the enum.
 const struct weft_transport_entry *weft_transports(uint32_t *count);
@@ -147,6 +151,27 @@ struct weft_nscc_options {
                                 .decrease_max = 0.5,                                               \
                                 .delay_gain = 0.0125,                                              \
                                 .adapt_divisor = 8})
+
+// PIAS (Bai et al., NSDI 2015): a message's packets have priority 0 until it has sent as many bytes
+// as the first threshold says, then 1, and so on. Not with `persistent`. The defaults are those of
+// the authors' simulations at a load of 0.9 of web searches and data mining together (run_heter.py
+// of github.com/HKUST-SING/PIAS-NS2, in packets of 1460 bytes).
+#define WEFT_PIAS_THRESHOLDS 7u
+struct weft_pias_options {
+    uint64_t threshold_bytes[WEFT_PIAS_THRESHOLDS]; // rising
+};
+#define WEFT_PIAS_DEFAULTS                                                                         \
+    ((struct weft_pias_options){{759 * 1460, 1132 * 1460, 1456 * 1460, 1737 * 1460, 2010 * 1460,   \
+                                 2199 * 1460, 2325 * 1460}})
+
+// MLT (weft/mlt.h): of each message's bytes the share loss_bound may be missing at its end. The
+// share unimportant_ratio of its packets, by a hash of each, is dropped where others are marked;
+// DLCP's default is the median.
+struct weft_mlt_options {
+    double loss_bound;        // in [0, 1); 0: all comes
+    double unimportant_ratio; // in [0, 1]
+};
+#define WEFT_MLT_DEFAULTS ((struct weft_mlt_options){.loss_bound = 0.1, .unimportant_ratio = 0.5})
 
 // MLTCP: growth times slope * r + intercept, r the part of an iteration's packets that has been
 // acknowledged. What an iteration has is what the last one had; in the first, what it has so far.

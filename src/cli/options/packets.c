@@ -112,6 +112,14 @@ enum { KEY_FIRST = 4000 };
     X(ACK_BYTES, "ack-bytes", "BYTES", \
       "size of an acknowledgement (a header)") \
     X(EARLY_DROPS, "early-drops", NULL, "with --ecn-kmax: ports lose instead of marking") \
+    X(LINK_LOSS, "link-loss", "P", \
+      "a link loses each packet with this probability, whatever it is: a gray failure") \
+    X(LOSSY_LINK, "lossy-link", "LINK", \
+      "with --link-loss: that one link alone, by its number (every link)") \
+    X(LOSS_BOUND, "loss-bound", "P", \
+      "share of a message's bytes that MLT may leave out (0.1)") \
+    X(UNIMPORTANT, "unimportant", "P", \
+      "share of MLT's packets that ports drop where they mark others (0.5)") \
     X(PARTS, "parts", "N", \
       "partition one run into N parts, which --threads, and processes of mpirun, play side by " \
       "side (1); what cannot be partitioned is played in one, and the result says so") \

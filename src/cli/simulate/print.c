@@ -86,6 +86,16 @@ static void print_last_lines(struct cli *cli, const struct weft_simulate_result 
                                   : "",
                 (unsigned long long)counts->drops, (unsigned long long)counts->ecn_marks,
                 (unsigned long long)counts->retransmits, (unsigned long long)counts->timeouts);
+        if (result->options.packet->port.loss_ratio > 0) {
+            cli_say(cli, "lost on links by chance: %llu\n", (unsigned long long)counts->corrupted);
+        }
+        if (result->options.transport == WEFT_TRANSPORT_MLT && counts->delivered.of_bytes > 0) {
+            cli_say(cli,
+                    "delivered %.4f of all bytes, %.4f of a message at least; %llu important "
+                    "packets lost in ports\n",
+                    counts->delivered.bytes / counts->delivered.of_bytes,
+                    counts->delivered.min_ratio, (unsigned long long)counts->important_lost);
+        }
         print_losses(cli, result);
     }
     const struct weft_skip_counts *skips = &result->sim.skips;

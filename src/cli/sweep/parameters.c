@@ -83,6 +83,10 @@ static const char *const values[] = {
     "window-limit",
     "ack-bytes",
     "early-drops",
+    "link-loss",
+    "lossy-link",
+    "loss-bound",
+    "unimportant",
     "parts",
     "skip",
     // job timing

@@ -121,6 +121,10 @@ const struct weft_parameter weft_packet_parameters[WEFT_PACKET_PARAMETERS] = {
     COUNT("window-limit", host.window_limit, 64, 1u << 24),
     PACKET("ack-bytes", size.ack, 1),
     SWITCH("early-drops", port.early_drops),
+    NUMBER("link-loss", port.link_loss, 0, 0.5),
+    COUNT("lossy-link", port.lossy_link, 0, 1u << 24),
+    NUMBER("loss-bound", control.loss_bound, 0, 0.99),
+    NUMBER("unimportant", control.unimportant, 0, 1),
     COUNT("parts", partitions, 1, 16),
     SWITCH("skip", skip),
 };
@@ -234,7 +238,9 @@ static bool refuse_transports(const struct weft_request_packets *request,
     bool has_mltcp = learns || weft_transport_entry(transport)->scales_growth;
     bool is_dctcp = plays_as(transport, WEFT_TRANSPORT_DCTCP);
     bool is_rate = plays_as(transport, WEFT_TRANSPORT_DCQCN);
-    bool no_window = is_rate || transport == WEFT_TRANSPORT_NSCC;
+    bool is_pfabric = transport == WEFT_TRANSPORT_PFABRIC;
+    bool is_mlt = transport == WEFT_TRANSPORT_MLT;
+    bool no_window = is_rate || is_pfabric || is_mlt || transport == WEFT_TRANSPORT_NSCC;
     bool no_slow_start =
         no_window || transport == WEFT_TRANSPORT_SWIFT || transport == WEFT_TRANSPORT_NDP;
     const struct weft_stated rows[] = {
@@ -245,7 +251,13 @@ static bool refuse_transports(const struct weft_request_packets *request,
         {!is_rate && request->control.dcqcn_step.given, "dcqcn-step"},
         {!is_dctcp && request->control.dctcp_gain.given, "dctcp-gain"},
         {!is_dctcp && request->control.dctcp_rfc, "dctcp-rfc"},
-        {transport == WEFT_TRANSPORT_NDP && request->host.reorder.given, "reorder"},
+        {(transport == WEFT_TRANSPORT_NDP || is_pfabric || is_mlt) && request->host.reorder.given,
+         "reorder"},
+        {!is_mlt && request->control.loss_bound.given, "loss-bound"},
+        {!is_mlt && request->control.unimportant.given, "unimportant"},
+        {is_mlt && request->host.rto_min.given, "rto-min"},
+        {is_mlt && request->host.rto_first.given, "rto-first"},
+        {is_mlt && request->host.window_limit.given, "window-limit"},
         {no_window && request->host.initial_window.given, "initial-window"},
         {no_slow_start && request->host.slow_start, "slow-start"},
         {no_slow_start && request->host.no_slow_start, "no-slow-start"},
@@ -312,13 +324,24 @@ static bool take_marking(struct weft_packet_options *packet,
     return true;
 }
 
+// Links that lose packets by chance: all of them, or one.
+static bool take_losses(struct weft_port_options *port, const struct weft_request_packets *request,
+                        struct weft_error *error)
+{
+    port->loss_ratio = request->port.link_loss.given ? request->port.link_loss.value : 0;
+    port->loss_link = WEFT_NONE;
+    take_count(&port->loss_link, request->port.lossy_link);
+    return check_with(request->port.lossy_link.given, "lossy-link", request->port.link_loss.given,
+                      "link-loss", error);
+}
+
 // What ports do, and which paths packets take.
 static bool take_ports(struct weft_packet_options *packet,
                        const struct weft_request_packets *request, struct weft_error *error)
 {
     struct weft_port_options *port = &packet->port;
     bool lossless = request->port.lossless.given;
-    if (!take_marking(packet, request, error) ||
+    if (!take_marking(packet, request, error) || !take_losses(port, request, error) ||
         !check_with(request->port.xon.given, "xon", lossless, "lossless", error) ||
         !check_with(request->spray.hashed, "spray-hashed", request->spray.paths.given, "spray",
                     error) ||
@@ -346,7 +369,7 @@ static bool take_ports(struct weft_packet_options *packet,
     port->spray_hashed = request->spray.hashed;
     port->early_drops = request->port.early_drops;
     port->control_weight = port->trims ? 10 : 0; // Handley et al., NDP, SIGCOMM 2017, section 3.1
-    port->control_first = request->port.ack_priority;
+    port->control_first |= request->port.ack_priority;
     return true;
 }
 
@@ -404,6 +427,8 @@ static bool take_signals(struct weft_sim_options *sim, struct weft_packet_option
     sim->dctcp.reduces_at_once = rfc;
     sim->dctcp.begins_marked = rfc;
     take_number(&sim->dctcp.gain, request->control.dctcp_gain);
+    take_number(&packet->mlt.loss_bound, request->control.loss_bound);
+    take_number(&packet->mlt.unimportant_ratio, request->control.unimportant);
     take_time(is_swift ? &packet->swift.base_ps : &packet->nscc.target_ps,
               request->control.target_delay);
     return true;
@@ -424,6 +449,29 @@ static void take_sizes(struct weft_sim_options *sim, const struct weft_request_p
     }
     take_count(&sim->packet_bytes, request->size.mtu);
     take_count(&sim->header_bytes, request->size.header);
+}
+
+// The ports and times that a transport's paper has, where they are not the preset's. PIAS: eight
+// queues, marked by the port (Bai et al., 4.2 and 6). pFabric: a port holds twice the bandwidth
+// times delay, 24 packets, and the timeout is 45 us (Alizadeh et al., 5.1). MLT: a path drawn for
+// each packet, and STOP before data.
+enum { MLT_PATHS = 16 };
+static void take_paper(struct weft_packet_options *packet, enum weft_sim_transport transport,
+                       uint32_t packet_bytes)
+{
+    if (transport == WEFT_TRANSPORT_PIAS) {
+        packet->port.priority_count = WEFT_PIAS_THRESHOLDS + 1;
+        packet->port.mark_by_port = true;
+    } else if (transport == WEFT_TRANSPORT_PFABRIC) {
+        packet->port.by_remaining = true;
+        packet->port.control_first = true;
+        packet->buffer_bytes = 24ull * packet_bytes;
+        packet->loss.timeout_min_ps = 45000000;
+    } else if (transport == WEFT_TRANSPORT_MLT) {
+        packet->port.control_first = true;
+        packet->port.spray_paths = MLT_PATHS;
+        packet->port.spray_by = WEFT_SPRAY_CHANCE;
+    }
 }
 
 bool weft_request_packets(struct weft_sim_options *sim, struct weft_packet_options *packet,
@@ -449,6 +497,7 @@ bool weft_request_packets(struct weft_sim_options *sim, struct weft_packet_optio
     sim->partitions.peers = request->peers;
     take_count(&sim->partitions.count, request->partitions);
     *packet = topoopt ? WEFT_PACKET_TOPOOPT : WEFT_PACKET_DEFAULTS;
+    take_paper(packet, sim->transport, sim->packet_bytes);
     packet->skip = request->skip;
     sim->dctcp = topoopt ? WEFT_DCTCP_HTSIM : WEFT_DCTCP_DEFAULTS;
     sim->packet = packet;

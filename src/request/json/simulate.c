@@ -30,6 +30,22 @@ static void set_counts(json_t *object, const struct weft_packet_counts *counts)
     weft_set_count(object, "pauses", counts->pauses);
 }
 
+// What links lost by chance; and of MLT what came of messages, all together and of the one of which
+// least did.
+static void set_delivered(json_t *object, const struct weft_simulate_result *result)
+{
+    const struct weft_packet_counts *counts = &result->sim.packets;
+    if (result->options.packet->port.loss_ratio > 0) {
+        weft_set_count(object, "corrupted", counts->corrupted);
+    }
+    if (result->options.transport == WEFT_TRANSPORT_MLT && counts->delivered.of_bytes > 0) {
+        weft_set_real(object, "delivered_ratio",
+                      counts->delivered.bytes / counts->delivered.of_bytes);
+        weft_set_real(object, "delivered_min_ratio", counts->delivered.min_ratio);
+        weft_set_count(object, "important_lost", counts->important_lost);
+    }
+}
+
 static void set_losses(json_t *object, const struct weft_simulate_result *result)
 {
     if (result->sim.ports == NULL) {
@@ -87,6 +103,7 @@ static json_t *begin(const struct weft_simulate_result *result)
         weft_set_count(object, "buffer_bytes", result->options.packet->buffer_bytes);
         weft_set_count(object, "mark_bytes", result->options.packet->mark_bytes);
         set_counts(object, &result->sim.packets);
+        set_delivered(object, result);
         if (result->options.partitions.count > 0) {
             weft_set_count(object, "parts", result->sim.partitions.count);
         }

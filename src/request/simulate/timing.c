@@ -45,12 +45,18 @@ static bool take_priorities(struct simulation *simulation, uint32_t count)
 {
     const struct weft_environment *base = &simulation->environment->base;
     const struct weft_count_list *asked = &simulation->request->timing.priority;
+    enum weft_sim_transport transport = simulation->options.transport;
     if (asked->count == 0) {
         return true;
     }
     if (simulation->options.engine != WEFT_ENGINE_PACKET) {
         return weft_fail(base->error, WEFT_USAGE,
                          "{priority} is for packets; write {engine=packet}, too");
+    }
+    if (simulation->packet.port.by_remaining || weft_transport_entry(transport)->demotes) {
+        return weft_fail(base->error, WEFT_USAGE,
+                         "{priority}: %s gives packets priorities of its own; leave it out",
+                         weft_transport_name(transport));
     }
     uint8_t *priority = WEFT_NEW(base->arena, uint8_t, count);
     uint32_t most = 0;

@@ -59,6 +59,11 @@ static bool check_transport(const struct weft_sim_options *options, struct weft_
     if (options->persistent && options->packet->connection_count == 0) {
         return weft_fail(error, WEFT_INPUT, "a pair has 0 connections; write 1 or more");
     }
+    if (transport->demotes && options->persistent) {
+        return weft_fail(error, WEFT_INPUT,
+                         "%s: it counts the bytes of each message; leave persistent ones out",
+                         transport->name);
+    }
     if (transport->scales_growth && !weft_mltcp_check(&options->packet->mltcp, error)) {
         return false;
     }
@@ -115,6 +120,12 @@ bool packet_check_fabric(const struct weft_fabric *fabric, const struct weft_sim
 {
     if (fabric->link_count >= PORT_LINKS_MAX) {
         return weft_fail(error, WEFT_INPUT, "%u links are more than the packet engine plays",
+                         fabric->link_count);
+    }
+    const struct weft_port_options *port = &options->packet->port;
+    if (port->loss_ratio > 0 && port->loss_link != WEFT_NONE &&
+        port->loss_link >= fabric->link_count) {
+        return weft_fail(error, WEFT_INPUT, "lossy link %u of %u; write one below", port->loss_link,
                          fabric->link_count);
     }
     for (uint32_t l = 0; l < fabric->link_count; l++) {

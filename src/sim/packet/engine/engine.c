@@ -36,6 +36,10 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
     uint32_t hop_stride = 1 + 2 * path_room * (hop_max + 1);
     // Messages of a history that is repeated keep their slots until it is over.
     flow_room *= options->packet->skip ? 4 : 1;
+    // Messages that have come keep their slots until their senders know.
+    bool lingers =
+        transport->congestion->ends != NULL && transport->congestion->ends->retire != NULL;
+    flow_room *= lingers ? 2 : 1;
     *engine = (struct packet_engine){
         .options = options->packet,
         .congestion = *transport->congestion,
@@ -47,6 +51,11 @@ void packet_engine_init(struct packet_engine *engine, const struct weft_fabric *
                     .header_bytes = options->header_bytes,
                     .ack_bytes = ack_bytes > 0 ? ack_bytes : options->header_bytes},
         .scales_growth = transport->scales_growth,
+        .demotes = transport->demotes,
+        // Headers of trimmed packets say what is lost.
+        .finds_losses = !options->packet->port.trims && !(transport->congestion->timeout_trips > 0),
+        // PIAS's acknowledgements are as urgent as the first packets of a message.
+        .ack_flags = transport->demotes ? (1u << PACKET_PRIORITY_SHIFT) - 1 : (uint16_t)UINT16_MAX,
         .packets = WEFT_NEW_RAW(arena, struct packet, PACKETS_MAX),
         .links = WEFT_NEW(arena, struct packet_link, fabric->link_count),
         .flows = WEFT_NEW_RAW(arena, struct packet_flow, flow_room),
@@ -92,6 +101,12 @@ static void end_retransmit_timer(struct packet_engine *engine, uint32_t id)
 {
     struct packet_flow *flow = &engine->flows[id];
     flow->timer_filed = false;
+    if (engine->ends.wake != NULL) {
+        if (flow->is_open) {
+            engine->ends.wake(engine, id);
+        }
+        return;
+    }
     if (!flow->is_open || flow->acknowledged.low == flow->total) {
         return;
     }

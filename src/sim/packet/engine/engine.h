@@ -13,6 +13,7 @@
 #include "ports.h"
 #include "sim/packet/partition/mailbox.h"
 #include "sim/packet/transport/congestion.h"
+#include "sim/packet/transport/mlt.h"
 #include "sim/packet/transport/pull.h"
 #include "spray.h"
 #include "weft/sim.h"
@@ -31,8 +32,13 @@ enum packet_flag {
     PACKET_ACK = 1,
     PACKET_MARKED = 2, // met congestion (ECN); an acknowledgement: the packet that it is for did
     PACKET_RESENT = 4,
-    PACKET_OWN = 8,         // in the queue of the host that made it
-    PACKET_NOTICED = 16,    // an acknowledgement that asks the sender to slow down
+    PACKET_OWN = 8,          // in the queue of the host that made it
+    PACKET_NOTICED = 16,     // an acknowledgement that asks the sender to slow down
+    PACKET_DROPPABLE = 0x20, // lost where others are marked (MLT)
+    PACKET_PROBE = 0x40,     // asks what is missing (MLT); these are answers to it and to data:
+    PACKET_STOP = 0x80,
+    PACKET_BITMAP = 0x100,
+    PACKET_REPORT = 0x200,
     PACKET_PULL = 0x400,    // asks for one packet more
     PACKET_TRIMMED = 0x800, // down to its header; on an acknowledgement: of one that was
 };
@@ -46,8 +52,9 @@ struct packet {
     uint64_t entered_ps;        // the queue
     uint32_t flow;
     uint32_t sequence;
-    uint32_t cumulative; // of an acknowledgement: the receiver has all packets below
-    uint32_t hop;        // in the engine's `hops`: the link to enter next
+    // Of an acknowledgement: the receiver has all below. Of data: those above when it was sent.
+    uint32_t cumulative;
+    uint32_t hop; // in the engine's `hops`: the link to enter next
     uint16_t bytes;
     uint16_t flags;
     uint32_t behind;  // the next packet in the same link
@@ -209,6 +216,9 @@ struct packet_engine {
     struct packet_ends_ops ends;
     struct packet_congestion_setting setting;
     bool scales_growth; // by an iteration's progress (MLTCP)
+    bool demotes;       // packets lose priority as their message goes on (PIAS)
+    bool finds_losses;  // by gaps in what has come
+    uint16_t ack_flags; // of what has come, that its acknowledgement keeps
     struct packet *packets;
     struct packet_link *links;
     struct packet_line *lines; // marks at departure; else NULL
@@ -220,6 +230,7 @@ struct packet_engine {
     uint32_t *hops;
     struct packet_sprays sprays;
     struct packet_pulls pulls;
+    struct packet_mlts *mlts;
     uint32_t hop_stride;
     struct packet_ids packet_ids;
     struct packet_ids flow_ids;
@@ -322,7 +333,10 @@ static inline void packet_free_flow(struct packet_engine *engine, uint32_t id)
 // A packet was lost at a link.
 static inline void packet_lose(struct packet_engine *engine, struct packet_link *link, uint32_t id)
 {
+    const uint32_t spared = PACKET_ACK | PACKET_DROPPABLE | PACKET_PROBE;
+    bool is_important = engine->mlts != NULL && (engine->packets[id].flags & spared) == 0;
     engine->counts.drops++;
+    engine->counts.important_lost += is_important;
     link->drops++;
     packet_drop(engine, id);
 }
@@ -399,10 +413,14 @@ void packet_open_slot(struct packet_engine *engine, const struct packet *packet)
 // The longest that a packet can be in flight and not be lost: every port full, there and back; at
 // most 1 s.
 uint64_t packet_longest_trip_ps(const struct packet_engine *engine, const struct packet_flow *flow);
+uint64_t packet_fixed_timeout_ps(const struct packet_engine *, const struct packet_flow *);
 // RFC 6298: the timeout that the measured round trips give, doubled for each one that has run out.
 static inline uint64_t packet_timeout_ps(const struct packet_engine *engine,
                                          const struct packet_flow *flow)
 {
+    if (engine->congestion.timeout_trips > 0) {
+        return packet_fixed_timeout_ps(engine, flow);
+    }
     uint64_t timeout = engine->options->loss.timeout_first_ps;
     if (flow->view.srtt_ps > 0) {
         timeout = flow->view.srtt_ps + 4 * flow->view.rttvar_ps;
@@ -442,11 +460,23 @@ void packet_read_path(const struct packet_engine *engine, struct packet_flow *fl
 
 // ---- packets that either end makes (transmit.c) ----
 
-void packet_transmit(struct packet_engine *engine, uint32_t flow, uint32_t sequence,
-                     uint32_t flags);
+// With what the packet says in `cumulative`. A sequence number from the message's packets on is of
+// a header alone.
+void packet_transmit_with(struct packet_engine *engine, uint32_t flow, uint32_t sequence,
+                          uint32_t flags, uint32_t cumulative);
+static inline void packet_transmit(struct packet_engine *engine, uint32_t id, uint32_t sequence,
+                                   uint32_t flags)
+{
+    const struct packet_flow *flow = &engine->flows[id];
+    packet_transmit_with(engine, id, sequence, flags, flow->total - flow->acknowledged.low);
+}
 // What has come goes back to its sender as an acknowledgement; false where those take no time: the
 // sender has it now.
-bool packet_send_back(struct packet_engine *engine, uint32_t id);
+bool packet_send_back_with(struct packet_engine *engine, uint32_t id, uint32_t bytes);
+static inline bool packet_send_back(struct packet_engine *engine, uint32_t id)
+{
+    return packet_send_back_with(engine, id, engine->setting.ack_bytes);
+}
 // All has come: the message ends, and its slot is free.
 void packet_close(struct packet_engine *engine, uint32_t flow);
 
@@ -554,6 +584,9 @@ static inline bool packet_arrive(struct packet_engine *engine, uint32_t id)
         return false;
     }
     packet->flags &= (uint16_t)~PACKET_OWN;
+    if (engine->ports.is_lossy && packet_corrupts(engine, id)) {
+        return false;
+    }
     if (engine->circuits != NULL) {
         return packet_arrive_by_circuit(engine, id);
     }

@@ -17,6 +17,22 @@ double packet_chance(const struct packet_engine *engine, uint32_t link, const st
     return (double)(hash >> 11) * 0x1p-53;
 }
 
+// The link whose far end a packet has come to loses it, by the chance of loss_ratio. The hash is
+// another than that of marks there.
+bool packet_corrupts(struct packet_engine *engine, uint32_t id)
+{
+    const struct weft_port_options *options = engine->ports.options;
+    const struct packet *packet = &engine->packets[id];
+    uint32_t link = engine->hops[packet->hop - 1];
+    if ((options->loss_link != WEFT_NONE && options->loss_link != link) ||
+        packet_chance(engine, ~link, packet) >= options->loss_ratio) {
+        return false;
+    }
+    engine->counts.corrupted++;
+    packet_drop(engine, id);
+    return true;
+}
+
 // Which share of the packets that find this backlog is marked.
 static double ramp_ratio(const struct packet_engine *engine, double backlog_bytes)
 {
@@ -98,7 +114,7 @@ bool packet_mark_or_lose(struct packet_engine *engine, uint32_t link_id, uint32_
     if (!is_marked(engine, link_id, packet, backlog_ps)) {
         return true;
     }
-    if (engine->ports.options->early_drops) {
+    if (engine->ports.options->early_drops || (packet->flags & PACKET_DROPPABLE) != 0) {
         packet_lose(engine, link, id);
         return false;
     }

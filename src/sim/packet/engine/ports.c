@@ -64,13 +64,32 @@ static bool check_lossless(const struct weft_packet_options *options, struct wef
     return true;
 }
 
+// Ports by remaining bytes order one band of data, and lose what they hold.
+static bool check_remaining(const struct weft_packet_options *options, struct weft_error *error)
+{
+    const struct weft_port_options *port = &options->port;
+    if (!port->by_remaining) {
+        return true;
+    }
+    if (port->priority_count > 1) {
+        return fail_port(error, "what messages have left is their priority; leave others out");
+    }
+    if (port->trims || port->lossless || options->mark_at_departure) {
+        return fail_port(error, "ports by what messages have left lose packets that wait; leave "
+                                "trimming, pauses and marks at departure out");
+    }
+    return port->control_first ||
+           fail_port(error, "by what messages have left, acknowledgements go first; say so");
+}
+
 bool packet_ports_check(const struct weft_sim_options *options, struct weft_error *error)
 {
     const struct weft_packet_options *packet = options->packet;
     const struct weft_port_options *port = &packet->port;
-    if (port->priority_count >= PORT_BANDS_MAX) {
+    uint32_t most = PORT_BANDS_MAX - (port->control_first || port->trims);
+    if (port->priority_count > most) {
         return weft_fail(error, WEFT_INPUT, "ports: %u priorities; write at most %u",
-                         port->priority_count, PORT_BANDS_MAX - 1);
+                         port->priority_count, most);
     }
     if (port->control_weight > 0 && !port->control_first && !port->trims) {
         return fail_port(error, "a weight for packets of control that do not go first");
@@ -89,7 +108,16 @@ bool packet_ports_check(const struct weft_sim_options *options, struct weft_erro
         return weft_fail(error, WEFT_INPUT, "ports: %u paths of a flow; write at most %u",
                          port->spray_paths, SPRAY_PATHS_MAX);
     }
-    return check_marking(packet, error) && check_lossless(packet, error);
+    if (!(port->loss_ratio >= 0 && port->loss_ratio <= 0.5)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "ports: links that lose a share of %g; write one from 0 to 0.5",
+                         port->loss_ratio);
+    }
+    if (port->loss_ratio > 0 && options->circuits != NULL) {
+        return fail_port(error, "circuits that change lose nothing by chance; leave one out");
+    }
+    return check_marking(packet, error) && check_lossless(packet, error) &&
+           check_remaining(packet, error);
 }
 
 bool packet_ports_check_priorities(const struct weft_sim_options *options, uint32_t count,
@@ -197,8 +225,9 @@ void packet_ports_init(struct packet_engine *engine, const struct weft_fabric *f
             ports->cuts_through[link] = fabric->links[link].to >= fabric->server_count;
         }
     }
-    ports->are_extended =
-        ports->queues != NULL || ports->cuts_through != NULL || port->marking != WEFT_MARK_STEP;
+    ports->is_lossy = port->loss_ratio > 0;
+    ports->are_extended = engine->mlts != NULL || ports->queues != NULL ||
+                          ports->cuts_through != NULL || port->marking != WEFT_MARK_STEP;
 }
 
 // ---- results ----
@@ -209,6 +238,12 @@ bool packet_engine_check(const struct packet_engine *engine, struct weft_error *
         return true;
     }
     const struct packet_ports *ports = &engine->ports;
+    if (ports->circle_count == 0) {
+        return weft_fail(error, WEFT_INFEASIBLE,
+                         "a message of mlt is given up after %.9g s: nothing of it arrives any "
+                         "more; take links that carry something",
+                         weft_seconds(engine->clock.now_ps));
+    }
     const struct weft_fabric *fabric = ports->fabric;
     char nodes[320];
     size_t length = 0;

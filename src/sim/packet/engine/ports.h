@@ -57,6 +57,7 @@ struct packet_average {
 struct packet_ports {
     const struct weft_port_options *options;
     const struct weft_fabric *fabric;
+    bool is_lossy;              // a link loses packets by chance
     bool are_extended;          // queues, cut-through or marks by chance
     struct packet_port *queues; // per link; NULL: first come, first served
     struct packet_band *bands;  // [link * band_count + band]
@@ -96,6 +97,8 @@ bool packet_ramp(const struct packet_engine *engine, uint32_t link, const struct
 // A packet is the last to wait in a line; it has left it (marks at departure).
 void packet_line_join(struct packet_engine *engine, uint32_t line, uint32_t id);
 void packet_line_leave(struct packet_engine *engine, uint32_t id);
+// A packet is at the far end of a link, which may have lost it (loss_ratio); then it is dropped.
+bool packet_corrupts(struct packet_engine *engine, uint32_t id);
 // What chance has for a packet at a link, in [0, 1).
 double packet_chance(const struct packet_engine *engine, uint32_t link,
                      const struct packet *packet);
@@ -108,6 +111,13 @@ void packet_queue_event(struct packet_engine *engine, uint32_t event);
 void packet_queue_serve(struct packet_engine *engine, uint32_t link);
 // Whether a packet that has just entered waits there.
 bool packet_queue_keeps(const struct packet_engine *engine, uint32_t link, uint32_t id);
+
+// ---- queues by what messages have left (remaining.c) ----
+
+// Takes out of a port's band the packet that goes next.
+uint32_t packet_remaining_take(struct packet_engine *engine, uint32_t link, uint32_t band);
+// Makes room for a packet; false: it is the one to lose.
+bool packet_remaining_admit(struct packet_engine *engine, uint32_t link, uint32_t id);
 
 // ---- pauses (pause.c) ----
 

@@ -90,7 +90,9 @@ void packet_queue_serve(struct packet_engine *engine, uint32_t link_id)
     if (band == WEFT_NONE) {
         return;
     }
-    uint32_t id = unlink(engine, link_id, band, false);
+    bool by_remaining = engine->ports.options->by_remaining && band != PACKET_CONTROL_BAND;
+    uint32_t id = by_remaining ? packet_remaining_take(engine, link_id, band)
+                               : unlink(engine, link_id, band, false);
     struct packet *packet = &engine->packets[id];
     uint64_t begins_ps = packet_begins(engine, link, packet, engine->clock.now_ps);
     uint64_t arrives_ps = packet_arrives(engine, link_id, packet, begins_ps);
@@ -125,6 +127,17 @@ static uint64_t band_backlog_ps(struct packet_engine *engine, uint32_t link, uin
     uint64_t now_ps = engine->clock.now_ps;
     bool leaves = port->busy_ps > now_ps && port->leaving_band == band;
     return band_at(engine, link, band)->waiting_ps + (leaves ? port->busy_ps - now_ps : 0);
+}
+
+// What of the backlog decides whether a packet of a band is marked.
+static uint64_t marking_backlog_ps(struct packet_engine *engine, uint32_t link, uint32_t band)
+{
+    const struct packet_port *port = &engine->ports.queues[link];
+    if (!engine->ports.options->mark_by_port) {
+        return band_backlog_ps(engine, link, band);
+    }
+    uint64_t now_ps = engine->clock.now_ps;
+    return port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
 }
 
 // The packet that was being sent has left.
@@ -220,6 +233,9 @@ static bool admit(struct packet_engine *engine, uint32_t link_id, uint32_t id)
         }
         return band_fits(engine, link_id, packet_band_of(engine, packet), packet->bytes);
     }
+    if (engine->ports.options->by_remaining) {
+        return packet_remaining_admit(engine, link_id, id);
+    }
     uint64_t backlog = port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
     return backlog + serial_ps(link, packet->bytes) <= link->limit_ps;
 }
@@ -243,7 +259,7 @@ void packet_queue_enter(struct packet_engine *engine, uint32_t id)
     bool may_mark =
         (packet->flags & (PACKET_OWN | PACKET_ACK | PACKET_TRIMMED)) == 0 && engine->lines == NULL;
     if (may_mark &&
-        !packet_mark_or_lose(engine, link_id, id, band_backlog_ps(engine, link_id, band))) {
+        !packet_mark_or_lose(engine, link_id, id, marking_backlog_ps(engine, link_id, band))) {
         return;
     }
     if (own) {

@@ -12,6 +12,11 @@
 
 static uint32_t take_flow(struct packet_engine *engine)
 {
+    bool is_full =
+        engine->flow_ids.free == WEFT_NONE && engine->flow_ids.count == engine->flow_ids.room;
+    if (is_full && engine->ends.retire != NULL) {
+        engine->ends.retire(engine);
+    }
     uint32_t id = engine->flow_ids.free;
     if (id != WEFT_NONE) {
         engine->flow_ids.free = engine->flows[id].end.owner;

@@ -22,6 +22,15 @@ uint64_t packet_longest_trip_ps(const struct packet_engine *engine, const struct
     return sum_ps;
 }
 
+// timeout_trips of the congestion control.
+uint64_t packet_fixed_timeout_ps(const struct packet_engine *engine, const struct packet_flow *flow)
+{
+    uint64_t fixed_ps =
+        (uint64_t)(engine->congestion.timeout_trips * (double)flow->view.empty_rtt_ps);
+    uint64_t least_ps = engine->options->loss.timeout_min_ps;
+    return fixed_ps > least_ps ? fixed_ps : least_ps;
+}
+
 void packet_read_path(const struct packet_engine *engine, struct packet_flow *flow)
 {
     const uint32_t first_hops[] = {flow->data_hop, flow->ack_hop};

@@ -7,6 +7,7 @@
 
 #include "sequence.h"
 #include "sim/packet/skip/skip.h"
+#include "sim/packet/transport/pias.h"
 
 // What waits in the sender's own port.
 static uint64_t own_backlog_ps(const struct packet_engine *engine, uint32_t link)
@@ -31,10 +32,20 @@ static uint64_t next_slot_ps(const struct packet_engine *engine, const struct pa
     return packet_queue_keeps(engine, link, id) ? WEFT_NEVER : engine->clock.now_ps;
 }
 
+// The priority of the next packet of a flow that demotes its packets: by what was sent before it,
+// of which a packet that goes again is part.
+static uint32_t demoted(const struct packet_engine *engine, const struct packet_flow *flow)
+{
+    uint32_t sent = flow->view.snd_next > 0 ? flow->view.snd_next - 1 : 0;
+    return packet_pias_priority(&engine->options->pias, engine->ports.options->priority_count,
+                                (uint64_t)sent * engine->setting.packet_bytes);
+}
+
 // Makes the packet `sequence` of a flow (WEFT_NONE: the header that opens its connection) and gives
 // it to the sender's own port. Afterwards left_ps is when it leaves that port, and slot_ps when the
 // flow's next packet may enter it.
-void packet_transmit(struct packet_engine *engine, uint32_t id, uint32_t sequence, uint32_t flags)
+void packet_transmit_with(struct packet_engine *engine, uint32_t id, uint32_t sequence,
+                          uint32_t flags, uint32_t cumulative)
 {
     struct packet_flow *flow = &engine->flows[id];
     uint32_t packet_id = packet_take(engine);
@@ -49,12 +60,12 @@ void packet_transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
         packet->hop += packet->path * engine->sprays.path_stride;
         packet_spray_sent(engine, id);
     }
-    packet->bytes = (uint16_t)packet_stream_bytes(engine, flow, sequence);
-    packet->flags = (uint16_t)(PACKET_OWN | flags | flow->priority << PACKET_PRIORITY_SHIFT);
-    if (sequence == WEFT_NONE) {
-        packet->bytes =
-            (uint16_t)(engine->setting.header_bytes > 0 ? engine->setting.header_bytes : 1);
-    }
+    packet->cumulative = cumulative;
+    uint32_t priority = engine->demotes ? demoted(engine, flow) : flow->priority;
+    packet->flags = (uint16_t)(PACKET_OWN | flags | priority << PACKET_PRIORITY_SHIFT);
+    uint32_t header_bytes = engine->setting.header_bytes > 0 ? engine->setting.header_bytes : 1;
+    packet->bytes = (uint16_t)(sequence < flow->total ? packet_stream_bytes(engine, flow, sequence)
+                                                      : header_bytes);
     engine->counts.packets++;
     uint32_t link = packet_depart(engine, packet_id);
     if (link == WEFT_NONE) { // it waits for a circuit, which opens the slot
@@ -68,15 +79,15 @@ void packet_transmit(struct packet_engine *engine, uint32_t id, uint32_t sequenc
     }
 }
 
-bool packet_send_back(struct packet_engine *engine, uint32_t id)
+bool packet_send_back_with(struct packet_engine *engine, uint32_t id, uint32_t bytes)
 {
     struct packet *packet = &engine->packets[id];
     uint32_t ack_hop = engine->flows[packet->flow].ack_hop;
-    packet->flags |= PACKET_ACK;
+    packet->flags = (uint16_t)((packet->flags & engine->ack_flags) | PACKET_ACK);
     if (ack_hop == WEFT_NONE) {
         return false;
     }
-    packet->bytes = (uint16_t)engine->setting.ack_bytes;
+    packet->bytes = (uint16_t)bytes;
     packet->hop = ack_hop;
     if (engine->sprays.flows != NULL) {
         packet->hop += packet_spray_back(engine, packet->flow);

@@ -200,8 +200,7 @@ static void take_acknowledgement(struct packet_engine *engine, const struct pack
     }
     if (is_trimmed) {
         take_trimmed(engine, flow, packet->sequence);
-    } else if (!engine->ports.options
-                    ->trims) { // else the headers of trimmed packets say what is lost
+    } else if (engine->finds_losses) {
         find_lost(engine, flow, until);
     }
     send_window(engine, id);

@@ -325,6 +325,7 @@ void packet_partitions_count(struct packet_partitions *partitions)
         coordinator->counts.retransmits += counts->retransmits;
         coordinator->counts.timeouts += counts->timeouts;
         coordinator->counts.trims += counts->trims;
+        coordinator->counts.corrupted += counts->corrupted;
         coordinator->counts.pauses += counts->pauses;
         coordinator->clock.overflow |= engine->clock.overflow;
     }

@@ -98,6 +98,10 @@ struct packet_congestion_ops {
     void (*on_skip)(struct packet_connection_view *view, uint32_t packets, uint64_t time_ps);
     bool reads_path;    // fills the view's fields of the path
     bool wants_notices; // receivers turn marks into notices (DCQCN)
+    // A packet is lost when its timer has run out and never before; the timeout is so many trips of
+    // an empty path, at least the options' shortest, however often it ran out. With reads_path.
+    // 0: a gap says so too, and the timeout is RFC 6298's.
+    double timeout_trips;
     // What the two ends of a message do. NULL: packet_window_ends, which call the functions above;
     // others call those alone that they name.
     const struct packet_ends_ops *ends;
@@ -114,6 +118,11 @@ struct packet_ends_ops {
     // A packet is at the end of its path; it is dropped or sent back.
     void (*deliver)(struct packet_engine *engine, uint32_t packet);
     void (*timed_out)(struct packet_engine *engine, uint32_t flow); // nothing was heard for long
+    // The timer of a slot has run out. Optional: instead of the retransmission timer and timed_out.
+    void (*wake)(struct packet_engine *engine, uint32_t flow);
+    // All slots are taken; gives one back whose message has come, if there is one. Optional: slots
+    // are free when their messages have come.
+    void (*retire)(struct packet_engine *engine);
 };
 extern const struct packet_ends_ops packet_window_ends; // engine/window_ends.c
 
@@ -141,6 +150,8 @@ extern const struct packet_congestion_ops packet_dcqcn_ops;
 extern const struct packet_congestion_ops packet_swift_ops;
 extern const struct packet_congestion_ops packet_nscc_ops;
 extern const struct packet_congestion_ops packet_ndp_ops;
+extern const struct packet_congestion_ops packet_pfabric_ops;
+extern const struct packet_congestion_ops packet_mlt_ops;
 
 // Reno's growth (RFC 5681, 3.1): by a packet for each acknowledged below ssthresh, above it by a
 // packet for each round trip, times the view's growth_ratio.

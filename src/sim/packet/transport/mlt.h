@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef WEFT_SIM_PACKET_TRANSPORT_MLT_H
+#define WEFT_SIM_PACKET_TRANSPORT_MLT_H
+
+// MLT in packets: each message of the engine is a tensor that one sender sends one receiver, by the
+// state machine of weft/mlt.h. What is here carries its messages as packets and its instants as
+// events.
+
+#include "weft/mlt.h"
+
+// Both ends of a message. It keeps its slot from its receiver's STOP until that is at its sender.
+struct packet_mlt {
+    struct weft_mlt_step step; // the slot's generation is its epoch
+    struct weft_mlt_tensor tensor;
+    struct weft_mlt_sender sender;
+    struct weft_mlt_receiver receiver;
+    struct weft_mlt_rate rate; // of the sender
+    // Bitmaps of `bits_room` bytes each: the sender's, the receiver's, and what BITMAPs on their
+    // way say. A second BITMAP of a part lays over the first, which can only make that newer.
+    uint8_t *bits;
+    uint32_t bits_room;
+    uint32_t before; // in the list of messages that have come and keep their slot
+    uint32_t behind;
+    bool has_come;
+    uint64_t due_ps;    // a timer is filed for then; WEFT_NEVER: none is
+    uint64_t report_ps; // the receiver's next REPORT does not go before,
+    uint64_t heed_ps;   // and the sender heeds none before
+    uint32_t received;  // packets of data, as REPORT counts them
+    uint32_t marked;
+};
+
+// All slots of a run; NULL without MLT.
+struct packet_mlts {
+    struct packet_mlt *flows;
+    uint32_t first; // of the list of messages that have come, the one that did first
+    uint32_t last;
+    uint32_t layer_count;
+};
+
+#endif
