@@ -86,6 +86,13 @@ static void draw(struct setting *setting, uint64_t seed, enum weft_sim_transport
         setting->packet.mark_at_departure = false;
         setting->packet.port.trims = true;
     }
+    if (transport ==
+        WEFT_TRANSPORT_MLT) { // its PROBEs are headers; a bound would leave packets out
+        setting->packet.ack_at_once = false;
+        setting->packet.handshake = false;
+        setting->packet.mark_at_departure = false;
+        setting->packet.mlt.loss_bound = 0;
+    }
     uint64_t start_ps = 0;
     for (uint32_t i = 0; i < FLOWS; i++) {
         setting->from[i] = weft_rng_below(&rng, SERVERS);

@@ -66,7 +66,7 @@ void packet_transmit_with(struct packet_engine *engine, uint32_t id, uint32_t se
     uint32_t header_bytes = engine->setting.header_bytes > 0 ? engine->setting.header_bytes : 1;
     packet->bytes = (uint16_t)(sequence < flow->total ? packet_stream_bytes(engine, flow, sequence)
                                                       : header_bytes);
-    engine->counts.packets++;
+    engine->counts.packets += (flags & PACKET_PROBE) == 0;
     uint32_t link = packet_depart(engine, packet_id);
     if (link == WEFT_NONE) { // it waits for a circuit, which opens the slot
         flow->left_ps = engine->clock.now_ps;
