@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10 };
+enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10, TEST_BATCH = 64 };
 
 static const char usage[] =
     "usage: weft-train NET DIGITS LABELS FOLDER [--test N] [--steps N] [--batch N] [--rate R]\n"
@@ -31,7 +31,7 @@ struct job {
     struct weft_error *error;
 };
 
-static bool load(struct train_digits *digits, struct job *job)
+static bool load(struct weft_images *digits, struct job *job)
 {
     const char *images = NULL, *labels = NULL;
     size_t image_bytes = 0, label_bytes = 0;
@@ -49,16 +49,16 @@ static bool load(struct train_digits *digits, struct job *job)
             return weft_fail(job->error, WEFT_INPUT, "%s: label %zu is no digit", job->labels, i);
         }
     }
-    *digits = (struct train_digits){
-        (uint32_t)label_bytes, {1, SIDE, SIDE}, (const uint8_t *)images, (const uint8_t *)labels};
+    *digits = (struct weft_images){(uint32_t)label_bytes, SIDE, SIDE, (const uint8_t *)images,
+                                   (const uint8_t *)labels};
     return true;
 }
 
-static bool keep_digits(const struct train_digits *test, struct job *job)
+static bool keep_digits(const struct weft_images *test, struct job *job)
 {
     const char *folder = job->folder;
     return weft_file_save(weft_arena_format(&job->arena, "%s/digits.u8", folder),
-                          (const char *)test->images, (size_t)job->keep * PIXELS, job->error) &&
+                          (const char *)test->pixels, (size_t)job->keep * PIXELS, job->error) &&
            weft_file_save(weft_arena_format(&job->arena, "%s/labels.u8", folder),
                           (const char *)test->labels, job->keep, job->error);
 }
@@ -66,18 +66,19 @@ static bool keep_digits(const struct train_digits *test, struct job *job)
 static bool train(void *context)
 {
     struct job *job = context;
-    struct train_digits all;
-    struct train_net net;
+    struct weft_images all;
+    struct weft_train_net net;
     struct weft_rng rng;
     weft_rng_init(&rng, job->seed);
     if (!load(&all, job) ||
-        !train_build(&net, job->net, all.shape, &rng, &job->arena, job->error)) {
+        !weft_train_net_build(&net, job->net, (struct weft_train_shape){1, SIDE, SIDE}, &rng,
+                              &job->arena, job->error)) {
         return false;
     }
-    struct train_digits test = all, rest = all;
+    struct weft_images test = all, rest = all;
     test.count = job->test;
     rest.count = all.count - job->test;
-    rest.images += (size_t)job->test * PIXELS;
+    rest.pixels += (size_t)job->test * PIXELS;
     rest.labels += job->test;
     if (net.layers[net.layer_count - 1].out.channels != CLASSES) {
         return weft_fail(job->error, WEFT_INPUT, "%s: ten digits need dense:10 at the end",
@@ -89,7 +90,8 @@ static bool train(void *context)
         return false;
     }
     double loss = train_run(&net, &rest, &job->options, &rng, job->scratch);
-    uint32_t right = train_count_right(&net, &test);
+    struct weft_train_worker *tester = weft_train_worker_build(&net, TEST_BATCH, &job->arena);
+    uint32_t right = weft_train_count_right(tester, &net, &test, NULL, test.count);
     if (!train_save(&net, job->folder, &job->arena, job->error) ||
         (job->keep > 0 && !keep_digits(&test, job))) {
         return false;

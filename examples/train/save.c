@@ -22,14 +22,15 @@ static bool save_numbers(const char *folder, const char *name, const float *valu
                           (size_t)count * 4, error);
 }
 
-static void add_layer(struct weft_text *text, const struct train_layer *layer, const char *name)
+static void add_layer(struct weft_text *text, const struct weft_train_layer *layer,
+                      const char *name)
 {
-    const struct train_shape *in = &layer->in;
-    if (layer->kind == TRAIN_POOL) {
+    const struct weft_train_shape *in = &layer->in;
+    if (layer->kind == WEFT_TRAIN_POOL) {
         weft_text_add(text, "  {\"type\": \"maxpool\", \"size\": %u}", layer->side);
         return;
     }
-    if (layer->kind == TRAIN_CONV) {
+    if (layer->kind == WEFT_TRAIN_CONV) {
         weft_text_add(text,
                       "  {\"type\": \"conv\", \"channels_in\": %u, \"channels_out\": %u, "
                       "\"kernel\": %u, \"stride\": 1,\n   \"padding\": 0, \"height\": %u, "
@@ -44,19 +45,21 @@ static void add_layer(struct weft_text *text, const struct train_layer *layer, c
                   layer->relu ? "relu" : "linear", name, name);
 }
 
-bool train_save(const struct train_net *net, const char *folder, struct weft_arena *arena,
+bool train_save(const struct weft_train_net *net, const char *folder, struct weft_arena *arena,
                 struct weft_error *error)
 {
     const char *names[64];
     for (uint32_t l = 0; l < net->layer_count; l++) {
-        const struct train_layer *layer = &net->layers[l];
-        names[l] =
-            weft_arena_format(arena, "%s_%u", layer->kind == TRAIN_CONV ? "conv" : "dense", l + 1);
+        const struct weft_train_layer *layer = &net->layers[l];
+        const float *numbers = net->numbers + layer->first;
+        names[l] = weft_arena_format(arena, "%s_%u",
+                                     layer->kind == WEFT_TRAIN_CONV ? "conv" : "dense", l + 1);
         const char *bias = weft_arena_format(arena, "%s_bias.f32", names[l]);
         const char *weights = weft_arena_format(arena, "%s.f32", names[l]);
-        if (layer->kind != TRAIN_POOL &&
-            (!save_numbers(folder, weights, layer->weights, layer->weight_count, *arena, error) ||
-             !save_numbers(folder, bias, layer->bias, layer->out.channels, *arena, error))) {
+        if (layer->kind != WEFT_TRAIN_POOL &&
+            (!save_numbers(folder, weights, numbers, layer->weight_count, *arena, error) ||
+             !save_numbers(folder, bias, numbers + layer->weight_count, layer->bias_count, *arena,
+                           error))) {
             return false;
         }
     }

@@ -24,6 +24,7 @@
 #include "weft/sim.h"
 #include "weft/strategy.h"
 #include "weft/topology.h"
+#include "weft/train.h"
 #include "weft/verify.h"
 #include "weft/workload.h"
 
