@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trainer: slopes against differences, products against plain loops, any number of workers
 // against one, and which segments are lost.
-//
-// Mutations that made this test fail (each was run): see each test.
 
 #include "train/product.h"
 #include "weft/format/file.h"
@@ -34,9 +32,6 @@ static double loss_of(struct weft_train_worker *worker, const struct weft_train_
     return weft_train_gradient(gradient, worker, net);
 }
 
-// Mutations: a pool passes its slopes to the first of each window; a dense layer's slope by its
-// bias leaves out an image; the weights of a convolution are not turned round; slopes pass where
-// ReLU was dark; a convolution's slopes by its weights leave out the last row.
 static void slopes_lie_between_difference_quotients(void **state)
 {
     (void)state;
@@ -80,8 +75,7 @@ static void slopes_lie_between_difference_quotients(void **state)
 
 enum { HEIGHT_MAX = 14, WIDTH_MAX = 40, DEPTH_MAX = 9 };
 
-// Bit by bit, whatever vectors the processor has. Mutations: columns beyond the last are written;
-// the last row is left out where six do not divide the height; a row begins at 0, not at its start.
+// Bit by bit, whatever vectors the processor has.
 static void products_are_those_of_plain_loops(void **state)
 {
     (void)state;
@@ -169,7 +163,6 @@ static double play(const struct weft_images *images, uint32_t workers, const cha
 }
 
 // Their sums differ by roundings alone: 2^-24 of each number, some thousand of them in a step.
-// Mutations: each worker begins at the first image; the rate is by the images of a worker.
 static void without_loss_any_number_of_workers_learns_the_same(void **state)
 {
     (void)state;
@@ -180,7 +173,6 @@ static void without_loss_any_number_of_workers_learns_the_same(void **state)
     assert_true(fabs(play(&digits, 8, "random:0.3", false, 1) / one - 1) > 1e-3);
 }
 
-// Mutation: losses are drawn from the time.
 static void the_seed_decides_the_run(void **state)
 {
     (void)state;
@@ -195,7 +187,7 @@ static void the_seed_decides_the_run(void **state)
 }
 
 // Where all images are one, so are all gradients, and a sum over those that arrived is that of all.
-// Of a ring the last rank always arrives. Mutations: the factor is by the lost; it is left out.
+// Of a ring the last rank always arrives.
 static void rescaled_sums_of_equal_gradients_are_whole(void **state)
 {
     (void)state;
@@ -249,8 +241,7 @@ static uint32_t lose(struct losing *losing, uint32_t worker)
     return said;
 }
 
-// 30 * 785 numbers are 92 segments, the last of 254; 310 are 2. Mutations: layers share a segment;
-// the share is rounded up; the last segments are those of the first layer.
+// 30 * 785 numbers are 92 segments, the last of 254; 310 are 2.
 static void as_many_segments_are_lost_as_the_share_says(void **state)
 {
     (void)state;
@@ -288,7 +279,6 @@ static double norm_of(const struct losing *losing, uint32_t segment)
     return sum;
 }
 
-// Mutations: the largest are lost for smallest; norms leave out the rest behind whole vectors.
 static void no_segment_that_stays_is_smaller(void **state)
 {
     (void)state;
@@ -309,8 +299,7 @@ static void no_segment_that_stays_is_smaller(void **state)
     }
 }
 
-// Each segment about as often as any. Mutation: the first are likelier, below(count) for
-// below(count - s).
+// Each segment about as often as any.
 static void random_losses_are_even(void **state)
 {
     (void)state;
@@ -329,8 +318,7 @@ static void random_losses_are_even(void **state)
 }
 
 // A ring keeps (1 - (1 - q)^n) / (n q) of the contributions; 0.9657, 0.9011 and 0.7119 of eight
-// ranks at 1, 3 and 10 % a hop. Mutations: hops are n; the root stands first; workers draw their
-// own hops, which keeps the mean but not the order.
+// ranks at 1, 3 and 10 % a hop.
 static void a_ring_compounds_losses(void **state)
 {
     (void)state;
