@@ -109,6 +109,14 @@ void packet_queue_enter(struct packet_engine *engine, uint32_t id);
 void packet_queue_event(struct packet_engine *engine, uint32_t event);
 // The best packet that may leave does, if the port is free.
 void packet_queue_serve(struct packet_engine *engine, uint32_t link);
+// How long what a port holds takes to leave: what waits, and what is being sent.
+static inline uint64_t packet_port_backlog_ps(const struct packet_port *port, uint64_t now_ps)
+{
+    return port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
+}
+// Takes a packet that waits out of its band; returns it.
+uint32_t packet_queue_unlink(struct packet_engine *engine, uint32_t link, uint32_t index,
+                             uint32_t id);
 // Whether a packet that has just entered waits there.
 bool packet_queue_keeps(const struct packet_engine *engine, uint32_t link, uint32_t id);
 

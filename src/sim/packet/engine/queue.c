@@ -39,22 +39,19 @@ static void push(struct packet_engine *engine, uint32_t link, uint32_t index, ui
     port->waiting_ps += serial;
 }
 
-static uint32_t unlink(struct packet_engine *engine, uint32_t link, uint32_t index, bool last)
+uint32_t packet_queue_unlink(struct packet_engine *engine, uint32_t link, uint32_t index,
+                             uint32_t id)
 {
     struct packet_port *port = &engine->ports.queues[link];
     struct packet_band *band = band_at(engine, link, index);
-    uint32_t id = last ? band->last : band->first;
     const struct packet *packet = &engine->packets[id];
     uint64_t serial = serial_ps(&engine->links[link], packet->bytes);
-    if (band->first == band->last) {
-        band->first = WEFT_NONE;
-        band->last = WEFT_NONE;
+    uint32_t before = packet->next;
+    uint32_t behind = packet->behind;
+    *(before == WEFT_NONE ? &band->first : &engine->packets[before].behind) = behind;
+    *(behind == WEFT_NONE ? &band->last : &engine->packets[behind].next) = before;
+    if (band->first == WEFT_NONE) {
         port->waiting &= (uint8_t) ~(1u << index);
-    } else if (last) {
-        band->last = packet->next;
-        engine->packets[band->last].behind = WEFT_NONE;
-    } else {
-        band->first = packet->behind;
     }
     band->waiting_ps -= serial;
     port->waiting_ps -= serial;
@@ -92,7 +89,8 @@ void packet_queue_serve(struct packet_engine *engine, uint32_t link_id)
     }
     bool by_remaining = engine->ports.options->by_remaining && band != PACKET_CONTROL_BAND;
     uint32_t id = by_remaining ? packet_remaining_take(engine, link_id, band)
-                               : unlink(engine, link_id, band, false);
+                               : packet_queue_unlink(engine, link_id, band,
+                                                     band_at(engine, link_id, band)->first);
     struct packet *packet = &engine->packets[id];
     uint64_t begins_ps = packet_begins(engine, link, packet, engine->clock.now_ps);
     uint64_t arrives_ps = packet_arrives(engine, link_id, packet, begins_ps);
@@ -136,8 +134,7 @@ static uint64_t marking_backlog_ps(struct packet_engine *engine, uint32_t link, 
     if (!engine->ports.options->mark_by_port) {
         return band_backlog_ps(engine, link, band);
     }
-    uint64_t now_ps = engine->clock.now_ps;
-    return port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
+    return packet_port_backlog_ps(port, engine->clock.now_ps);
 }
 
 // The packet that was being sent has left.
@@ -206,7 +203,7 @@ static void trim_one(struct packet_engine *engine, uint32_t link_id, uint32_t id
         trim(engine, link_id, packet);
         return;
     }
-    unlink(engine, link_id, band, true);
+    packet_queue_unlink(engine, link_id, band, last);
     link->bytes -= engine->packets[last].bytes - engine->setting.header_bytes;
     trim(engine, link_id, &engine->packets[last]);
     if (band_fits(engine, link_id, PACKET_CONTROL_BAND, engine->setting.header_bytes)) {
@@ -236,7 +233,7 @@ static bool admit(struct packet_engine *engine, uint32_t link_id, uint32_t id)
     if (engine->ports.options->by_remaining) {
         return packet_remaining_admit(engine, link_id, id);
     }
-    uint64_t backlog = port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
+    uint64_t backlog = packet_port_backlog_ps(port, now_ps);
     return backlog + serial_ps(link, packet->bytes) <= link->limit_ps;
 }
 
@@ -271,7 +268,7 @@ void packet_queue_enter(struct packet_engine *engine, uint32_t id)
     if (engine->lines != NULL) {
         packet_line_join(engine, link_id * engine->ports.band_count + band, id);
     }
-    uint64_t backlog = port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
+    uint64_t backlog = packet_port_backlog_ps(port, now_ps);
     link->backlog_max_ps = backlog > link->backlog_max_ps ? backlog : link->backlog_max_ps;
     if (port->is_awaited) {
         return;

@@ -14,32 +14,6 @@ static bool is_control(const struct packet *packet)
     return (packet->flags & PACKET_ACK) != 0;
 }
 
-static void take_out(struct packet_engine *engine, uint32_t link_id, uint32_t index, uint32_t id)
-{
-    struct packet_port *port = &engine->ports.queues[link_id];
-    struct packet_band *band =
-        &engine->ports.bands[(size_t)link_id * engine->ports.band_count + index];
-    const struct packet *packet = &engine->packets[id];
-    uint64_t serial_ps = (uint64_t)(packet->bytes * engine->links[link_id].ps_per_byte + 0.5);
-    uint32_t before = band->first == id ? WEFT_NONE : packet->next;
-    uint32_t behind = packet->behind;
-    if (before == WEFT_NONE) {
-        band->first = behind;
-    } else {
-        engine->packets[before].behind = behind;
-    }
-    if (behind == WEFT_NONE) {
-        band->last = before;
-    } else {
-        engine->packets[behind].next = before;
-    }
-    if (band->first == WEFT_NONE) {
-        port->waiting &= (uint8_t) ~(1u << index);
-    }
-    band->waiting_ps -= serial_ps;
-    port->waiting_ps -= serial_ps;
-}
-
 uint32_t packet_remaining_take(struct packet_engine *engine, uint32_t link_id, uint32_t index)
 {
     const struct packet_band *band =
@@ -54,8 +28,7 @@ uint32_t packet_remaining_take(struct packet_engine *engine, uint32_t link_id, u
     while (engine->packets[first].flow != engine->packets[best].flow) {
         first = engine->packets[first].behind;
     }
-    take_out(engine, link_id, index, first);
-    return first;
+    return packet_queue_unlink(engine, link_id, index, first);
 }
 
 // The packet of data with the most left, of equal ones the one that came last; WEFT_NONE: none may
@@ -83,14 +56,13 @@ bool packet_remaining_admit(struct packet_engine *engine, uint32_t link_id, uint
         &engine->ports.bands[(size_t)link_id * engine->ports.band_count + data];
     uint64_t now_ps = engine->clock.now_ps;
     uint64_t serial_ps = (uint64_t)(packet->bytes * link->ps_per_byte + 0.5);
-    uint64_t busy_ps = port->busy_ps > now_ps ? port->busy_ps - now_ps : 0;
-    while (busy_ps + port->waiting_ps + serial_ps > link->limit_ps) {
+    while (packet_port_backlog_ps(port, now_ps) + serial_ps > link->limit_ps) {
         uint32_t worst = worst_of(engine, band);
         if (worst == WEFT_NONE ||
             (!is_control(packet) && packet->cumulative >= engine->packets[worst].cumulative)) {
             return false;
         }
-        take_out(engine, link_id, data, worst);
+        packet_queue_unlink(engine, link_id, data, worst);
         link->bytes -= engine->packets[worst].bytes;
         packet_lose(engine, link, worst);
     }

@@ -15,7 +15,7 @@ static uint64_t own_backlog_ps(const struct packet_engine *engine, uint32_t link
     uint64_t now_ps = engine->clock.now_ps;
     if (engine->ports.queues != NULL) {
         const struct packet_port *port = &engine->ports.queues[link];
-        return port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
+        return packet_port_backlog_ps(port, now_ps);
     }
     uint64_t free_ps = engine->links[link].free_ps;
     return free_ps > now_ps ? free_ps - now_ps : 0;
