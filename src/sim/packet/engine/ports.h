@@ -114,18 +114,18 @@ static inline uint64_t packet_port_backlog_ps(const struct packet_port *port, ui
 {
     return port->waiting_ps + (port->busy_ps > now_ps ? port->busy_ps - now_ps : 0);
 }
-// Takes a packet that waits out of its band; returns it.
-uint32_t packet_queue_unlink(struct packet_engine *engine, uint32_t link, uint32_t index,
-                             uint32_t id);
 // Whether a packet that has just entered waits there.
 bool packet_queue_keeps(const struct packet_engine *engine, uint32_t link, uint32_t id);
 
 // ---- queues by what messages have left (remaining.c) ----
 
-// Takes out of a port's band the packet that goes next.
-uint32_t packet_remaining_take(struct packet_engine *engine, uint32_t link, uint32_t band);
-// Makes room for a packet; false: it is the one to lose.
-bool packet_remaining_admit(struct packet_engine *engine, uint32_t link, uint32_t id);
+// The packet of a band, which is not empty, that goes next.
+uint32_t packet_remaining_next(const struct packet_engine *engine, const struct packet_band *band);
+// The packet of data to lose for another's sake: the one with the most left, of equal ones the one
+// that came last. WEFT_NONE: none has more left than `packet`, or all that wait are a host's own,
+// which wait without limit.
+uint32_t packet_remaining_worst(const struct packet_engine *engine, const struct packet_band *band,
+                                const struct packet *packet);
 
 // ---- pauses (pause.c) ----
 

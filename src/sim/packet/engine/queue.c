@@ -39,8 +39,7 @@ static void push(struct packet_engine *engine, uint32_t link, uint32_t index, ui
     port->waiting_ps += serial;
 }
 
-uint32_t packet_queue_unlink(struct packet_engine *engine, uint32_t link, uint32_t index,
-                             uint32_t id)
+static void take_out(struct packet_engine *engine, uint32_t link, uint32_t index, uint32_t id)
 {
     struct packet_port *port = &engine->ports.queues[link];
     struct packet_band *band = band_at(engine, link, index);
@@ -55,7 +54,6 @@ uint32_t packet_queue_unlink(struct packet_engine *engine, uint32_t link, uint32
     }
     band->waiting_ps -= serial;
     port->waiting_ps -= serial;
-    return id;
 }
 
 // ---- who leaves ----
@@ -88,9 +86,9 @@ void packet_queue_serve(struct packet_engine *engine, uint32_t link_id)
         return;
     }
     bool by_remaining = engine->ports.options->by_remaining && band != PACKET_CONTROL_BAND;
-    uint32_t id = by_remaining ? packet_remaining_take(engine, link_id, band)
-                               : packet_queue_unlink(engine, link_id, band,
-                                                     band_at(engine, link_id, band)->first);
+    const struct packet_band *waiting = band_at(engine, link_id, band);
+    uint32_t id = by_remaining ? packet_remaining_next(engine, waiting) : waiting->first;
+    take_out(engine, link_id, band, id);
     struct packet *packet = &engine->packets[id];
     uint64_t begins_ps = packet_begins(engine, link, packet, engine->clock.now_ps);
     uint64_t arrives_ps = packet_arrives(engine, link_id, packet, begins_ps);
@@ -203,7 +201,7 @@ static void trim_one(struct packet_engine *engine, uint32_t link_id, uint32_t id
         trim(engine, link_id, packet);
         return;
     }
-    packet_queue_unlink(engine, link_id, band, last);
+    take_out(engine, link_id, band, last);
     link->bytes -= engine->packets[last].bytes - engine->setting.header_bytes;
     trim(engine, link_id, &engine->packets[last]);
     if (band_fits(engine, link_id, PACKET_CONTROL_BAND, engine->setting.header_bytes)) {
@@ -211,6 +209,26 @@ static void trim_one(struct packet_engine *engine, uint32_t link_id, uint32_t id
     } else {
         packet_lose(engine, link, last);
     }
+}
+
+// Whether a packet fits once those that have more left than it has are lost for its sake.
+static bool displace(struct packet_engine *engine, uint32_t link_id, uint32_t id)
+{
+    const struct packet *packet = &engine->packets[id];
+    const struct packet_port *port = &engine->ports.queues[link_id];
+    struct packet_link *link = &engine->links[link_id];
+    uint32_t data = PACKET_CONTROL_BAND + 1;
+    uint64_t now_ps = engine->clock.now_ps;
+    while (packet_port_backlog_ps(port, now_ps) + serial_ps(link, packet->bytes) > link->limit_ps) {
+        uint32_t worst = packet_remaining_worst(engine, band_at(engine, link_id, data), packet);
+        if (worst == WEFT_NONE) {
+            return false;
+        }
+        take_out(engine, link_id, data, worst);
+        link->bytes -= engine->packets[worst].bytes;
+        packet_lose(engine, link, worst);
+    }
+    return true;
 }
 
 // Whether a packet from elsewhere fits; trims it if that is what the port does.
@@ -231,7 +249,7 @@ static bool admit(struct packet_engine *engine, uint32_t link_id, uint32_t id)
         return band_fits(engine, link_id, packet_band_of(engine, packet), packet->bytes);
     }
     if (engine->ports.options->by_remaining) {
-        return packet_remaining_admit(engine, link_id, id);
+        return displace(engine, link_id, id);
     }
     uint64_t backlog = packet_port_backlog_ps(port, now_ps);
     return backlog + serial_ps(link, packet->bytes) <= link->limit_ps;

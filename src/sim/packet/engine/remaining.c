@@ -9,15 +9,8 @@
 
 #include "engine.h"
 
-static bool is_control(const struct packet *packet)
+uint32_t packet_remaining_next(const struct packet_engine *engine, const struct packet_band *band)
 {
-    return (packet->flags & PACKET_ACK) != 0;
-}
-
-uint32_t packet_remaining_take(struct packet_engine *engine, uint32_t link_id, uint32_t index)
-{
-    const struct packet_band *band =
-        &engine->ports.bands[(size_t)link_id * engine->ports.band_count + index];
     uint32_t best = band->first;
     for (uint32_t id = best; id != WEFT_NONE; id = engine->packets[id].behind) {
         if (engine->packets[id].cumulative < engine->packets[best].cumulative) {
@@ -28,43 +21,24 @@ uint32_t packet_remaining_take(struct packet_engine *engine, uint32_t link_id, u
     while (engine->packets[first].flow != engine->packets[best].flow) {
         first = engine->packets[first].behind;
     }
-    return packet_queue_unlink(engine, link_id, index, first);
+    return first;
 }
 
-// The packet of data with the most left, of equal ones the one that came last; WEFT_NONE: none may
-// be lost for another's sake, since a host's own packets wait without limit.
-static uint32_t worst_of(const struct packet_engine *engine, const struct packet_band *band)
+uint32_t packet_remaining_worst(const struct packet_engine *engine, const struct packet_band *band,
+                                const struct packet *packet)
 {
+    bool is_control = (packet->flags & PACKET_ACK) != 0;
     uint32_t worst = WEFT_NONE;
     for (uint32_t id = band->first; id != WEFT_NONE; id = engine->packets[id].behind) {
-        const struct packet *packet = &engine->packets[id];
-        if ((packet->flags & PACKET_OWN) == 0 &&
-            (worst == WEFT_NONE || packet->cumulative >= engine->packets[worst].cumulative)) {
+        const struct packet *waiting = &engine->packets[id];
+        if ((waiting->flags & PACKET_OWN) == 0 &&
+            (worst == WEFT_NONE || waiting->cumulative >= engine->packets[worst].cumulative)) {
             worst = id;
         }
     }
-    return worst;
-}
-
-bool packet_remaining_admit(struct packet_engine *engine, uint32_t link_id, uint32_t id)
-{
-    const struct packet *packet = &engine->packets[id];
-    const struct packet_port *port = &engine->ports.queues[link_id];
-    struct packet_link *link = &engine->links[link_id];
-    uint32_t data = PACKET_CONTROL_BAND + 1;
-    const struct packet_band *band =
-        &engine->ports.bands[(size_t)link_id * engine->ports.band_count + data];
-    uint64_t now_ps = engine->clock.now_ps;
-    uint64_t serial_ps = (uint64_t)(packet->bytes * link->ps_per_byte + 0.5);
-    while (packet_port_backlog_ps(port, now_ps) + serial_ps > link->limit_ps) {
-        uint32_t worst = worst_of(engine, band);
-        if (worst == WEFT_NONE ||
-            (!is_control(packet) && packet->cumulative >= engine->packets[worst].cumulative)) {
-            return false;
-        }
-        packet_queue_unlink(engine, link_id, data, worst);
-        link->bytes -= engine->packets[worst].bytes;
-        packet_lose(engine, link, worst);
+    if (worst != WEFT_NONE && !is_control &&
+        packet->cumulative >= engine->packets[worst].cumulative) {
+        return WEFT_NONE;
     }
-    return true;
+    return worst;
 }
