@@ -12,6 +12,10 @@ export FUZZ_SECONDS
 # takes 44.3 s, with -O2 43.3.
 ASAN_FLAGS = -Db_sanitize=address,undefined -Db_lundef=false --buildtype=debugoptimized \
 	-Doptimization=1 -Dc_args=-g1
+# What UBSan asks at each access to memory is a third of the time of that build (25 files: 3.9 s
+# without null and alignment, 5.7 with them). AddressSanitizer sees null pointers that are used; the
+# fuzz targets, whose parsers are where a pointer could be misaligned, are built with both.
+UBSAN_LESS = -fno-sanitize=null,alignment
 TSAN_FLAGS = -Db_sanitize=thread -Db_lundef=false --buildtype=debugoptimized
 FUZZ_FLAGS = $(ASAN_FLAGS) -Dtests=false -Dfuzz=true
 
@@ -28,7 +32,7 @@ $(BUILD)/build.ninja:
 	@meson setup --prefix=$(PREFIX) $(BUILD)
 build-asan/build.ninja:
 	@tools/setup build
-	@meson setup $(ASAN_FLAGS) build-asan
+	@meson setup $(ASAN_FLAGS) '-Dc_args=-g1 $(UBSAN_LESS)' build-asan
 build-tsan/build.ninja:
 	@tools/setup build
 	@meson setup $(TSAN_FLAGS) build-tsan

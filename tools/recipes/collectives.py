@@ -82,7 +82,7 @@ def synthesis_bounds(tool):
     return [lambda: [row(*one) for one in SYNTHESISED]]
 
 
-@table("collective-engines", "docs/collectives.md", "cheap",
+@table("collective-engines", "docs/collectives.md", "dear",
        "| flow, fluid | flow, packets | packet engine",
        "build/tests/oracle/oracle_collective_engines")
 def collective_engines(tool):

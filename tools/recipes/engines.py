@@ -82,7 +82,7 @@ def mltcp_fluid(tool):
     return [lambda: [row(*one) for one in tool.found(line, "tests/oracle/oracle_sharing")]]
 
 
-@table("ocs-reconfig", "docs/compare.md", "cheap", "| 10 us | 10 ms | 100 ms",
+@table("ocs-reconfig", "docs/compare.md", "dear", "| 10 us | 10 ms | 100 ms",
        "weft compare GRAPH.fbuf --degree 4 --rate 100Gbps --effort 0.01 --dark T")
 def ocs_reconfig(tool):
     recorded_ms = {"dlrm": (38.1, 77.1, 294), "vgg": (147, 163, 621)}

@@ -38,7 +38,7 @@ def mesh_goals(tool):
             part("`--solver alone`", "--solver", "alone")]
 
 
-@table("mesh-sizes", PAGE, "cheap",
+@table("mesh-sizes", PAGE, "dear",
        "hexagons | cells | ports of the rim | ports used | rounds | by the solver | "
        "cells on average | at most | cells toggled | CPU, s",
        "weft optics mesh route --rows R --columns R --ports N --matching round-robin",
@@ -53,7 +53,7 @@ def mesh_sizes(tool):
     return [lambda: list(rows())]
 
 
-@table("mesh-stuck", PAGE, "cheap",
+@table("mesh-stuck", PAGE, "dear",
        "cells stuck | sets of cells | routed by the router | with the solver | impossible | open | "
        "cells on average | at most",
        "weft optics mesh route --rows 9 --columns 9 --ports 24 --matching round-robin --work 20 "

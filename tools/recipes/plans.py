@@ -212,7 +212,7 @@ def mixnet_models(tool):
     return [lambda model=model: list(rows(model)) for model in MIXNET_MODELS]
 
 
-@table("mixnet-dark", "docs/mixnet.md", "cheap",
+@table("mixnet-dark", "docs/mixnet.md", "dear",
        "dark time | " + " | ".join(MIXNET_MODELS[1:]),
        "weft optics mixnet MODEL --batch 8192 --rate 400Gbps --steps 2 --dark-time T")
 def mixnet_dark(tool):
@@ -226,7 +226,7 @@ def mixnet_dark(tool):
                                                        "1s")]
 
 
-@table("mixnet-faults", "docs/mixnet.md", "cheap",
+@table("mixnet-faults", "docs/mixnet.md", "dear",
        "fault | " + " | ".join(MIXNET_MODELS[1:]) + " | published",
        "weft optics mixnet MODEL --batch 8192 --rate 400Gbps --steps 2 --faults")
 def mixnet_faults(tool):
