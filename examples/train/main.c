@@ -3,8 +3,8 @@
 //
 //   weft-train conv:6x5,pool:2,conv:12x5,pool:2,dense:10 DIGITS LABELS FOLDER [OPTION...]
 //
-// DIGITS are images of 28 x 28 bytes, LABELS a byte each. The first --test of them are kept for the
-// test and never trained on. The same seed gives the same bytes.
+// DIGITS are images of 28 x 28 bytes, LABELS a byte each, bare or as IDX. The first --test of them
+// are kept for the test and never trained on. The same seed gives the same bytes.
 
 #include "train.h"
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10, TEST_BATCH = 64 };
+enum { SIDE = WEFT_IMAGE_SIDE, PIXELS = SIDE * SIDE, CLASSES = 10, TEST_BATCH = 64 };
 
 static const char usage[] =
     "usage: weft-train NET DIGITS LABELS FOLDER [--test N] [--steps N] [--batch N] [--rate R]\n"
@@ -33,24 +33,20 @@ struct job {
 
 static bool load(struct weft_images *digits, struct job *job)
 {
-    const char *images = NULL, *labels = NULL;
-    size_t image_bytes = 0, label_bytes = 0;
-    if (!weft_file_load(&images, &image_bytes, job->digits, 0, &job->arena, job->error) ||
-        !weft_file_load(&labels, &label_bytes, job->labels, 0, &job->arena, job->error)) {
+    if (!weft_images_load(digits, job->digits, job->labels, &job->arena, job->scratch,
+                          job->error)) {
         return false;
     }
-    if (image_bytes != label_bytes * PIXELS || label_bytes <= job->test) {
+    if (digits->height != SIDE || digits->width != SIDE || digits->count <= job->test) {
         return weft_fail(job->error, WEFT_INPUT,
-                         "%s: %zu bytes are not %zu images of 28 x 28, more than %u of the test",
-                         job->digits, image_bytes, label_bytes, job->test);
+                         "%s: %u images of %u x %u are not 28 x 28, more than %u of the test",
+                         job->digits, digits->count, digits->height, digits->width, job->test);
     }
-    for (size_t i = 0; i < label_bytes; i++) {
-        if ((uint8_t)labels[i] >= CLASSES) {
-            return weft_fail(job->error, WEFT_INPUT, "%s: label %zu is no digit", job->labels, i);
+    for (uint32_t i = 0; i < digits->count; i++) {
+        if (digits->labels[i] >= CLASSES) {
+            return weft_fail(job->error, WEFT_INPUT, "%s: label %u is no digit", job->labels, i);
         }
     }
-    *digits = (struct weft_images){(uint32_t)label_bytes, SIDE, SIDE, (const uint8_t *)images,
-                                   (const uint8_t *)labels};
     return true;
 }
 

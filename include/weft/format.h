@@ -21,6 +21,7 @@
 #include "weft/format/flows.h"
 #include "weft/format/goal.h"
 #include "weft/format/htsim.h"
+#include "weft/format/images.h"
 #include "weft/format/job_trace.h"
 #include "weft/format/model.h"
 #include "weft/format/msccl.h"

@@ -74,7 +74,7 @@ def main():
                             (["dense:00010", digits, labels, "x", "--test", "9"],
                              "is no layer"),
                             (["dense:9", digits, labels, "x", "--test", "9"], "need dense:10"),
-                            ([NET, digits, digits, "x"], "are not"),
+                            ([NET, digits, digits, "x"], "labels of these images"),
                             ([NET, digits, labels, "/proc/x", "--test", "9"], "/proc/x")):
             done = subprocess.run([train, *words], capture_output=True, text=True, check=False)
             if done.returncode not in (3, 5):
