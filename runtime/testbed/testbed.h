@@ -18,6 +18,7 @@
 //
 // Addresses are those of `weft export --format ip-routes`.
 
+#include "bpf/classes/classes_types.h"
 #include "runtime/netlink/netlink.h"
 #include "runtime/ocs/ocs.h"
 
@@ -97,7 +98,10 @@ struct weft_lab {
     uint32_t buffer_bytes;
     uint32_t mark_packets; // ports mark what finds so many waiting; 0 = never
     uint32_t marks_id;     // of the map that counts marks
-    bool htb;              // instead of TBF
+    // Ports sort gradients and drop by importance; no queues: they do not.
+    struct classes_settings classes;
+    uint32_t classes_id; // of the map that counts classes
+    bool htb;            // instead of TBF
     bool offloads;
     uint64_t dark_ns;
     uint32_t switch_count; // packet switches that forward by routes
@@ -119,6 +123,9 @@ struct weft_lab_options {
     uint32_t burst_bytes;
     uint32_t buffer_bytes;
     uint32_t mark_packets;
+    // Queues of strict priority by layer, early drops and marks at a threshold, on all ports
+    // (bpf/classes/classes.h); the shaper is HTB then, and mark_packets 0.
+    struct classes_settings classes;
     bool htb;
     bool offloads;
     uint64_t dark_ns;
