@@ -14,6 +14,7 @@ static const struct cli_entry subs[] = {
     {"up", "raise a plan, a ring or a switch: a network namespace a server", lab_up},
     {"run", "a plan's job, iteration by iteration, beside what was predicted", lab_run},
     {"heal", "a job whose failures are healed in place, in processes that go on", lab_heal},
+    {"train", "a net trained by workers whose gradients cross the lab, beside trouble", lab_train},
     {"check", "send probes along every planned path and compare the hops", lab_check_routes},
     {"exec", "a command inside a server", lab_exec},
     {"ocs", "show and change the circuits of optical switches, emulated or real", lab_ocs},

@@ -18,6 +18,7 @@ int lab_mltcp(int argc, char **argv);
 int lab_run(int argc, char **argv);
 int lab_ocs(int argc, char **argv);
 int lab_status(int argc, char **argv);
+int lab_train(int argc, char **argv);
 int lab_up(int argc, char **argv);
 
 // ---- what sub-verbs share: --name NAME ----

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft lab train: data-parallel training by processes over a lab's network, beside trouble. This
+// file parses the options, raises a lab and takes it away; print.c prints what came of it.
+
+#include "train.h"
+
+#include "weft/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    KEY_WORKERS = 1,
+    KEY_TRANSPORT,
+    KEY_COLLECTIVE,
+    KEY_TROUBLE,
+    KEY_LOSS,
+    KEY_BURST,
+    KEY_PAUSE,
+    KEY_FLOWS,
+    KEY_HOSTS,
+    KEY_RADIX,
+    KEY_RATE,
+    KEY_MTU,
+    KEY_BUFFER,
+    KEY_ECN,
+    KEY_NET,
+    KEY_BATCH,
+    KEY_EPOCHS,
+    KEY_STEPS,
+    KEY_LEARNING,
+    KEY_MOMENTUM,
+    KEY_TEST,
+    KEY_TEST_EVERY,
+    KEY_ACCURACIES,
+    KEY_SEGMENT,
+    KEY_TIMEOUT,
+};
+
+static const struct argp_option options[] = {
+    {"workers", KEY_WORKERS, "N", 0, "processes that train, each in a server of its own (8)", 0},
+    {"transport", KEY_TRANSPORT, "T", 0, "of gradients: reno (default), cubic, dctcp or mltcp", 0},
+    {"collective", KEY_COLLECTIVE, "C", 0,
+     "how gradients are summed: ps (each worker is the parameter server of a part; default) or "
+     "ring",
+     0},
+    {"trouble", KEY_TROUBLE, "T", 0,
+     "none (default); incast: all hosts send bursts to one worker's server at once; gray: one link "
+     "to a spine loses packets; cross: long TCP flows between hosts across the spines",
+     0},
+    {"loss", KEY_LOSS, "P", 0, "of gray: share of packets lost each way (0.01)", 0},
+    {"burst", KEY_BURST, "SIZE", 0, "of incast: bytes of a burst of each host (64kB)", 0},
+    {"pause", KEY_PAUSE, "T", 0, "of incast: mean time between bursts (100ms)", 0},
+    {"flows", KEY_FLOWS, "N", 0, "of cross: flows from each host to the next (2)", 0},
+    {"hosts", KEY_HOSTS, "N", 0, "servers beside the workers', which send other traffic (4)", 0},
+    {"radix", KEY_RADIX, "N", 0, "ports of a switch of the leaf-spine, half of them to servers (6)",
+     0},
+    {"rate", KEY_RATE, "R", 0, "of a port (100Mbps)", 0},
+    {"mtu", KEY_MTU, "BYTES", 0, "size of the largest packet (1500)", 0},
+    {"buffer", KEY_BUFFER, "SIZE", 0, "size of the queue of a port (64 packets)", 0},
+    {"ecn", KEY_ECN, "N", 0,
+     "ports mark packets that find N or more waiting; 0: they mark none (dctcp 20, else 0)", 0},
+    {"net", KEY_NET, "N", 0, "mlp (default), cnn, or layers such as conv:8x5,pool:2,dense:10", 0},
+    {"batch", KEY_BATCH, "N", 0, "images of a step, of all workers together (64)", 0},
+    {"epochs", KEY_EPOCHS, "N", 0, "passes over the images (8)", 0},
+    {"steps", KEY_STEPS, "N", 0, "at most so many steps of an epoch", 0},
+    {"learning-rate", KEY_LEARNING, "R", 0, "of descent, by the mean gradient (0.1)", 0},
+    {"momentum", KEY_MOMENTUM, "M", 0, "of descent (0)", 0},
+    {"test", KEY_TEST, "SHARE", 0, "of the images, the last ones, that are not trained on (0.1)",
+     0},
+    {"test-every", KEY_TEST_EVERY, "N", 0,
+     "steps between two tests, whose time does not count (7); 0: at the ends of epochs", 0},
+    {"accuracies", KEY_ACCURACIES, "A,...", 0,
+     "the time until each is told (0.5,0.8,0.85,0.9,0.95)", 0},
+    {"segment", KEY_SEGMENT, "N", 0, "numbers of a packet (256)", 0},
+    {"timeout", KEY_TIMEOUT, "S", 0, "seconds without any progress that end the run (20)", 0},
+    LAB_NAME_OPTION,
+    {0},
+};
+
+static const char doc[] =
+    "Trains a net on images by processes over the network of a lab, and tells accuracy over time: "
+    "a leaf-spine is raised, each worker computes the gradient of its share of a batch in a server "
+    "of its own, gradients are summed over the network, and all take the same step of descent. "
+    "Trouble is the same under every transport. Without IMAGES it trains on 2,000 handwritten "
+    "digits that are shipped. Time counts while workers train, not while the net is tested. It "
+    "needs root.\v"
+    "IMAGES and LABELS are files of MNIST's format (IDX), packed by gzip or not, or bare bytes of "
+    "28 x 28 images and a byte a label.\n\n"
+    "Examples:\n"
+    "  $ weft lab train\n"
+    "  $ weft lab train --transport cubic --trouble incast --json\n"
+    "  $ weft lab train --workers 4 --net cnn --trouble gray --loss 0.001 --epochs 4\n"
+    "  $ weft lab train train-images.gz train-labels.gz --collective ring --trouble cross\n";
+
+// ---- options ----
+
+static error_t take_share(struct cli *cli, double *share, const char *option, const char *text)
+{
+    return cli_value(cli, weft_parse_number(share, text, 0, 1, &cli->error), option);
+}
+
+static error_t take_size(struct cli *cli, uint32_t *value, const char *option, const char *text)
+{
+    uint64_t bytes = 0;
+    bool fine = weft_parse_bytes(&bytes, text, &cli->error) &&
+                ((bytes >= 1000 && bytes <= 1u << 30) ||
+                 weft_fail(&cli->error, WEFT_INPUT, "'%.40s' is not between 1kB and 1GiB", text));
+    *value = (uint32_t)bytes;
+    return cli_value(cli, fine, option);
+}
+
+static error_t take_pause(struct lab_train_request *request, const char *text)
+{
+    struct cli *cli = request->cli;
+    uint64_t ps = 0;
+    bool fine = weft_parse_time(&ps, text, &cli->error) &&
+                ((ps >= WEFT_PS_PER_S / 1000 && ps <= 600 * WEFT_PS_PER_S) ||
+                 weft_fail(&cli->error, WEFT_INPUT, "'%.40s' is not between 1ms and 600s", text));
+    request->options.trouble.pause_ns = ps / 1000;
+    return cli_value(cli, fine, "pause");
+}
+
+// "0.5,0.8,0.9"
+static error_t take_accuracies(struct lab_train_request *request, const char *text)
+{
+    struct cli *cli = request->cli;
+    uint32_t count = 0;
+    for (const char *next = text;; next++) {
+        char word[16];
+        size_t length = strcspn(next, ",");
+        if (count == LAB_TRAIN_ACCURACIES_MAX) {
+            return cli_usage(cli, "--accuracies: at most %d", LAB_TRAIN_ACCURACIES_MAX);
+        }
+        snprintf(word, sizeof word, "%.*s", (int)(length < 15 ? length : 15), next);
+        if (!weft_parse_number(&request->accuracies[count++], word, 0, 1, &cli->error)) {
+            return cli_value(cli, false, "accuracies");
+        }
+        next += length;
+        if (*next == '\0') {
+            request->accuracy_count = count;
+            return 0;
+        }
+    }
+}
+
+static error_t take_rate(struct lab_train_request *request, const char *text)
+{
+    struct cli *cli = request->cli;
+    double *rate_Bps = &request->port.rate_Bps;
+    bool fine =
+        weft_parse_rate(rate_Bps, text, &cli->error) &&
+        ((*rate_Bps >= 125e3 && *rate_Bps <= 12.5e9) ||
+         weft_fail(&cli->error, WEFT_INPUT, "'%.40s' is not within 1Mbps to 100Gbps", text));
+    return cli_value(cli, fine, "rate");
+}
+
+static error_t parse_training(int key, char *argument, struct argp_state *state)
+{
+    struct lab_train_request *request = state->input;
+    struct lab_train_options *train = &request->options;
+    struct cli *cli = request->cli;
+    switch (key) {
+    case KEY_NET:
+        train->net = strcmp(argument, "mlp") == 0   ? WEFT_TRAIN_MLP
+                     : strcmp(argument, "cnn") == 0 ? WEFT_TRAIN_CNN
+                                                    : argument;
+        return 0;
+    case KEY_BATCH:
+        return cli_count(cli, &train->batch, "batch", argument, 1, 1000000);
+    case KEY_EPOCHS:
+        return cli_count(cli, &train->epochs, "epochs", argument, 1, 10000);
+    case KEY_STEPS:
+        return cli_count(cli, &train->steps_max, "steps", argument, 1, 1000000);
+    case KEY_LEARNING:
+        return cli_value(cli, weft_parse_number(&train->rate, argument, 0, 10, &cli->error),
+                         "learning-rate");
+    case KEY_MOMENTUM:
+        return take_share(cli, &train->momentum, "momentum", argument);
+    case KEY_TEST:
+        return take_share(cli, &request->test_share, "test", argument);
+    case KEY_TEST_EVERY:
+        return cli_count(cli, &train->test_every, "test-every", argument, 0, 1000000);
+    case KEY_ACCURACIES:
+        return take_accuracies(request, argument);
+    case LAB_NAME:
+        request->name_given = true;
+        return lab_take_name(cli, &request->name, argument);
+    case ARGP_KEY_ARG:
+        return request->images_path == NULL
+                   ? cli_take(cli, &request->images_path, argument, "file of images")
+                   : cli_take(cli, &request->labels_path, argument, "file of labels");
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse_trouble(int key, char *argument, struct argp_state *state)
+{
+    struct lab_train_request *request = state->input;
+    struct lab_train_trouble_options *trouble = &request->options.trouble;
+    struct cli *cli = request->cli;
+    uint32_t choice = 0;
+    error_t bad = 0;
+    switch (key) {
+    case KEY_TROUBLE:
+        bad = cli_choose(cli, &choice, "trouble", argument, lab_train_trouble_names,
+                         LAB_TRAIN_TROUBLES);
+        trouble->kind = (enum lab_train_trouble_kind)choice;
+        return bad;
+    case KEY_LOSS:
+        return take_share(cli, &trouble->loss, "loss", argument);
+    case KEY_BURST:
+        return take_size(cli, &trouble->burst_bytes, "burst", argument);
+    case KEY_PAUSE:
+        return take_pause(request, argument);
+    case KEY_FLOWS:
+        return cli_count(cli, &trouble->flows, "flows", argument, 1, 64);
+    default:
+        return parse_training(key, argument, state);
+    }
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct lab_train_request *request = state->input;
+    struct lab_train_options *train = &request->options;
+    struct cli *cli = request->cli;
+    uint32_t choice = 0;
+    error_t bad = 0;
+    switch (key) {
+    case KEY_WORKERS:
+        return cli_count(cli, &request->worker_count, "workers", argument, 2, 64);
+    case KEY_TRANSPORT:
+        bad = cli_choose(cli, &choice, "transport", argument, lab_train_transport_names,
+                         LAB_TRAIN_TRANSPORTS);
+        train->transport = (enum lab_train_transport)choice;
+        return bad;
+    case KEY_COLLECTIVE:
+        bad = cli_choose(cli, &choice, "collective", argument, lab_train_collective_names,
+                         LAB_TRAIN_COLLECTIVES);
+        train->collective = (enum lab_train_collective)choice;
+        return bad;
+    case KEY_HOSTS:
+        return cli_count(cli, &request->host_count, "hosts", argument, 0, 64);
+    case KEY_RADIX:
+        return cli_count(cli, &request->radix, "radix", argument, 2, 64);
+    case KEY_RATE:
+        return take_rate(request, argument);
+    case KEY_MTU:
+        return cli_count(cli, &request->port.mtu_bytes, "mtu", argument, 576, 65521);
+    case KEY_BUFFER:
+        return take_size(cli, &request->port.buffer_bytes, "buffer", argument);
+    case KEY_ECN:
+        return cli_count(cli, &request->port.mark_packets, "ecn", argument, 0, 99999);
+    case KEY_SEGMENT:
+        return cli_count(cli, &train->segment_floats, "segment", argument, 1, 16000);
+    case KEY_TIMEOUT:
+        return cli_count(cli, &request->timeout_s, "timeout", argument, 1, 3600);
+    default:
+        return parse_trouble(key, argument, state);
+    }
+}
+
+// ---- what runs ----
+
+static bool load_images(struct lab_train_request *request)
+{
+    struct cli *cli = request->cli;
+    if (request->images_path != NULL && request->labels_path == NULL) {
+        return cli_misuse(cli, "which labels? write %s IMAGES LABELS", cli->program);
+    }
+    if (request->images_path == NULL && !lab_train_find_digits(request)) {
+        return false;
+    }
+    if (!weft_images_load(&request->images, request->images_path, request->labels_path, &cli->arena,
+                          cli->scratch, &cli->error)) {
+        return false;
+    }
+    uint32_t count = request->images.count;
+    uint32_t tests = (uint32_t)(request->test_share * count + 0.5);
+    uint32_t *places = WEFT_NEW(&cli->arena, uint32_t, count);
+    for (uint32_t i = 0; i < count; i++) {
+        places[i] = i;
+    }
+    if (tests < request->worker_count || count - tests < request->options.batch) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "%s: of %u images %u are for the test and %u to train on, but %u workers "
+                         "test at least one each and a step takes %u; change --test or --batch",
+                         request->images_path, count, tests, count - tests, request->worker_count,
+                         request->options.batch);
+    }
+    request->split =
+        (struct weft_train_split){count - tests, tests, places, places + count - tests};
+    request->options.images = &request->images;
+    request->options.split = &request->split;
+    return true;
+}
+
+static bool prepare(struct lab_train_request *request)
+{
+    struct cli *cli = request->cli;
+    struct lab_train_options *train = &request->options;
+    const enum lab_train_trouble_kind kind = train->trouble.kind;
+    if (train->batch < request->worker_count) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "--batch: %u images for %u workers; give each at least one", train->batch,
+                         request->worker_count);
+    }
+    uint32_t needed = kind == LAB_TRAIN_INCAST ? 1 : kind == LAB_TRAIN_CROSS ? 2 : 0;
+    if (request->host_count < needed) {
+        return weft_fail(&cli->error, WEFT_INPUT, "--trouble %s needs --hosts %u or more",
+                         lab_train_trouble_names[kind], needed);
+    }
+    if (train->transport == LAB_TRAIN_DCTCP && request->port.mark_packets == WEFT_NONE) {
+        request->port.mark_packets = 20; // DCTCP's K at 1 Gbit/s (SIGCOMM 2010, section 4.1)
+    }
+    request->port.mark_packets =
+        request->port.mark_packets == WEFT_NONE ? 0 : request->port.mark_packets;
+    train->seed = cli->seed;
+    train->trouble.seed = cli->seed;
+    train->timeout_ms = 1000 * request->timeout_s;
+    return load_images(request) &&
+           lab_train_network_build(&request->network, request->worker_count, request->host_count,
+                                   request->radix, &cli->arena, cli->scratch, &cli->error);
+}
+
+// Raises a lab, trains in it, and takes it away, also where that failed.
+static bool run_in(struct lab_train_request *request, const char *name)
+{
+    struct cli *cli = request->cli;
+    struct weft_lab_removed removed;
+    struct weft_error down;
+    request->port.name = name;
+    request->port.fabric = LAB_TRAIN_FABRIC;
+    request->port.degree = 1;
+    request->port.radix = request->radix;
+    request->options.stop = cli_clock_start(cli, "training in the lab", "steps");
+    request->options.tally = &cli->environment.progress.tally;
+    request->port.stop = request->options.stop;
+    cli_clock_heed();
+    bool up = weft_lab_up(&request->lab, &request->network.wiring, &request->port, cli->scratch,
+                          &cli->error);
+    bool fine = up && lab_train_run(&request->result, &request->options, &request->network,
+                                    &request->lab, &cli->arena, &cli->error);
+    if (up && !weft_lab_down(&removed, name, cli->scratch, &down) && fine) {
+        cli->error = down;
+        fine = false;
+    }
+    cli_clock_stop(cli);
+    return fine;
+}
+
+static bool run(struct lab_train_request *request)
+{
+    struct cli *cli = request->cli;
+    struct weft_lab_claim claim;
+    char own[WEFT_LAB_NAME_MAX];
+    snprintf(own, sizeof own, "train%d", (int)getpid());
+    const char *name = request->name_given ? request->name : own;
+    if (!weft_lab_claim(&claim, name, &cli->error)) {
+        return false;
+    }
+    bool fine = run_in(request, name);
+    weft_lab_unclaim(&claim, name);
+    return fine;
+}
+
+// Of what the options leave open: a port carries what two processors forward eight times over with
+// all headers (docs/lab.md), and packets are those of Ethernet.
+int lab_train(int argc, char **argv)
+{
+    static const struct cli_verb verb = {
+        .name = "weft lab train",
+        .arguments = "[IMAGES LABELS]",
+        .doc = doc,
+        .options = options,
+        .parser = parse,
+        .groups = CLI_TABLES,
+    };
+    struct cli cli;
+    struct lab_train_request request = {
+        .cli = &cli,
+        .test_share = 0.1,
+        .worker_count = 8,
+        .host_count = 4,
+        .radix = 6,
+        .timeout_s = 20,
+        .port = {.rate_Bps = 12.5e6, .mtu_bytes = 1500, .mark_packets = WEFT_NONE},
+        .options =
+            {.net = WEFT_TRAIN_MLP,
+             .batch = 64,
+             .epochs = 8,
+             .test_every = 7,
+             .rate = 0.1,
+             .segment_floats = 256,
+             .trouble = {.burst_bytes = 64000, .pause_ns = 100000000, .flows = 2, .loss = 0.01},
+             .fault_worker = WEFT_NONE},
+        .accuracy_count = 5,
+        .accuracies = {0.5, 0.8, 0.85, 0.9, 0.95},
+    };
+    bool fine = cli_parse(&cli, &verb, argc, argv, &request) && prepare(&request) && run(&request);
+    if (fine) {
+        lab_train_print(&request);
+    }
+    return cli_finish(&cli, fine);
+}
