@@ -7,6 +7,10 @@
 // their definitions are generated at build time (bpf/meson.build).
 extern const unsigned char bpf_cgroup[];
 extern const unsigned long bpf_cgroup_bytes;
+extern const unsigned char bpf_classes[];
+extern const unsigned long bpf_classes_bytes;
+extern const unsigned char bpf_loss[];
+extern const unsigned long bpf_loss_bytes;
 extern const unsigned char bpf_mark[];
 extern const unsigned long bpf_mark_bytes;
 extern const unsigned char bpf_mltcp[];

@@ -100,6 +100,12 @@ struct tcp_sock {
 
 // ---- queues ----
 
+struct hlist_node {
+    struct hlist_node *next;
+};
+struct hlist_head {
+    struct hlist_node *first;
+};
 struct gnet_stats_queue {
     __u32 backlog;
 };
@@ -107,6 +113,8 @@ struct qdisc_skb_head {
     __u32 qlen;
 };
 struct Qdisc {
+    struct hlist_node hash;
+    __u32 handle;
     struct qdisc_skb_head q;
     struct gnet_stats_queue qstats;
 };
@@ -115,6 +123,7 @@ struct netdev_queue {
 };
 struct net_device {
     struct netdev_queue *_tx;
+    struct hlist_head qdisc_hash[16]; // all but the root, by their handles
 };
 struct sk_buff {
     struct net_device *dev;

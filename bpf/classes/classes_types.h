@@ -43,10 +43,16 @@ enum {
     CLASSES_LEAF = 16 << 16,
 };
 
-// What a port loses by chance: the one value of a map.
+// What a port loses by chance, values of a map.
+enum classes_loss_row {
+    CLASSES_LOSS_THRESHOLD, // of 2^32: the probability
+    CLASSES_LOSS_PACKETS,   // that came
+    CLASSES_LOSS_LOST,
+    CLASSES_LOSS_ROWS,
+};
 struct classes_loss {
-    unsigned long long threshold; // of 2^32: the probability
-    unsigned long long packets;   // that came
+    double probability;
+    unsigned long long packets;
     unsigned long long lost;
 };
 

@@ -166,6 +166,12 @@ bool weft_qdisc_tbf(struct weft_netlink *netlink, uint32_t index, const struct w
 // The same by one class of HTB with a FIFO of limit_bytes.
 bool weft_qdisc_htb(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
                     struct weft_error *error) WEFT_MUST_USE;
+// HTB with queues of strict priority instead of the one FIFO: queue 0 first, each of limit_bytes. A
+// packet's priority says its queue by the handles of bpf/classes/classes_types.h; the last queue
+// has what says none. At most 8.
+bool weft_qdisc_queues(struct weft_netlink *netlink, uint32_t index,
+                       const struct weft_shaper *shape, uint32_t queue_count,
+                       struct weft_error *error) WEFT_MUST_USE;
 // Takes the root away: what leaves is as quick as the link. Absent is no failure.
 bool weft_qdisc_delete(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
     WEFT_MUST_USE;
@@ -183,6 +189,9 @@ struct weft_filter {
 // goes.
 bool weft_filter_bpf(struct weft_netlink *netlink, uint32_t index, const struct weft_filter *filter,
                      struct weft_error *error) WEFT_MUST_USE;
+// The number in the kernel of the program with that name on a link; 0: there is none.
+bool weft_filter_program(uint32_t *id, struct weft_netlink *netlink, uint32_t index, bool egress,
+                         const char *name, struct weft_error *error) WEFT_MUST_USE;
 // Needs clsact. Whatever enters the link leaves by the other one of its namespace, without a
 // program in the kernel; no other filter may stand there. And where that goes; 0 = nowhere.
 bool weft_filter_redirect(struct weft_netlink *netlink, uint32_t index, uint32_t output,
@@ -203,5 +212,9 @@ struct weft_qdisc_counters {
 // Of the link's root.
 bool weft_qdisc_counters(struct weft_qdisc_counters *counters, struct weft_netlink *netlink,
                          uint32_t index, struct weft_error *error) WEFT_MUST_USE;
+// Of each queue of weft_qdisc_queues, [queue_count].
+bool weft_qdisc_queue_counters(struct weft_qdisc_counters *counters, struct weft_netlink *netlink,
+                               uint32_t index, uint32_t queue_count, struct weft_error *error)
+    WEFT_MUST_USE;
 
 #endif

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queueing disciplines, classifiers and their counters by rtnetlink.
 //
-// Two shapers of one rate: TBF, and one class of HTB with a FIFO behind it. Rates above 4 GB/s need
+// Two shapers of one rate: TBF, and one class of HTB with a FIFO behind it; HTB may have queues of
+// strict priority instead, whose handles are those that the classifier of bpf/classes says. Rates
+// above 4 GB/s need
 // 64-bit attributes beside the old structures, whose fields are 32 bits wide.
 
+#include "bpf/classes/classes_types.h"
 #include "message.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <linux/gen_stats.h>
 #include <linux/if_ether.h>
@@ -15,7 +19,7 @@
 #include <linux/tc_act/tc_mirred.h>
 #include <string.h>
 
-static const uint32_t root_handle = TC_H_MAKE(1U << 16, 0);
+static const uint32_t root_handle = CLASSES_ROOT;
 
 static struct tcmsg *begin(struct request *request, struct weft_netlink *netlink, uint16_t type,
                            uint16_t flags, uint32_t index, const char *kind)
@@ -64,53 +68,73 @@ bool weft_qdisc_tbf(struct weft_netlink *netlink, uint32_t index, const struct w
     return weft_request_send(&request, NULL, NULL, error);
 }
 
-static bool htb_root(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
+// What matches no class goes to that of `minor`.
+static bool htb_root(struct weft_netlink *netlink, uint32_t index, uint32_t minor,
+                     struct weft_error *error)
 {
     struct request request;
     struct tcmsg *body =
         begin(&request, netlink, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, index, "htb");
     body->tcm_handle = root_handle;
     body->tcm_parent = TC_H_ROOT;
-    struct tc_htb_glob options = {.version = 3, .rate2quantum = 10, .defcls = 1};
+    struct tc_htb_glob options = {.version = 3, .rate2quantum = 10, .defcls = minor};
     struct nlattr *nest = mnl_attr_nest_start(request.header, TCA_OPTIONS);
     mnl_attr_put(request.header, TCA_HTB_INIT, sizeof options, &options);
     mnl_attr_nest_end(request.header, nest);
     return weft_request_send(&request, NULL, NULL, error);
 }
 
-static bool htb_class(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
-                      struct weft_error *error)
+// A class of HTB. It may send at `shape` as far as its parent does, and `is_own` says whether that
+// much is its own: else nearly all is borrowed from the parent, by priority.
+struct htb_place {
+    uint32_t handle;
+    uint32_t parent;
+    uint32_t priority;
+    bool is_own;
+};
+
+static bool htb_class(struct weft_netlink *netlink, uint32_t index, const struct htb_place *place,
+                      const struct weft_shaper *shape, struct weft_error *error)
 {
     struct request request;
     struct tcmsg *body =
         begin(&request, netlink, RTM_NEWTCLASS, NLM_F_CREATE | NLM_F_EXCL, index, "htb");
-    body->tcm_handle = root_handle | 1;
-    body->tcm_parent = root_handle;
+    body->tcm_handle = place->handle;
+    body->tcm_parent = place->parent;
     struct tc_htb_opt options = {
         .rate = rate_of(shape),
         .ceil = rate_of(shape),
         .buffer = ticks_of(shape),
         .cbuffer = ticks_of(shape),
         .quantum = shape->burst_bytes,
+        .prio = place->priority,
     };
+    if (!place->is_own) {
+        // The least that HTB takes: a packet in a minute, the kernel's longest debt.
+        options.rate.rate = 1;
+        options.buffer = 1;
+    }
     struct nlattr *nest = mnl_attr_nest_start(request.header, TCA_OPTIONS);
     mnl_attr_put(request.header, TCA_HTB_PARMS, sizeof options, &options);
     if (shape->rate_Bps >= (double)UINT32_MAX) {
-        mnl_attr_put_u64(request.header, TCA_HTB_RATE64, (uint64_t)shape->rate_Bps);
+        mnl_attr_put_u64(request.header, TCA_HTB_RATE64,
+                         place->is_own ? (uint64_t)shape->rate_Bps : 1);
         mnl_attr_put_u64(request.header, TCA_HTB_CEIL64, (uint64_t)shape->rate_Bps);
     }
     mnl_attr_nest_end(request.header, nest);
     return weft_request_send(&request, NULL, NULL, error);
 }
 
-static bool htb_leaf(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
-                     struct weft_error *error)
+// The FIFO behind a class; handle 0: the kernel's choice.
+static bool htb_leaf(struct weft_netlink *netlink, uint32_t index, const struct htb_place *place,
+                     uint32_t limit_bytes, struct weft_error *error)
 {
     struct request request;
     struct tcmsg *body =
         begin(&request, netlink, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE, index, "bfifo");
-    body->tcm_parent = root_handle | 1;
-    struct tc_fifo_qopt options = {.limit = shape->limit_bytes};
+    body->tcm_handle = place->handle;
+    body->tcm_parent = place->parent;
+    struct tc_fifo_qopt options = {.limit = limit_bytes};
     mnl_attr_put(request.header, TCA_OPTIONS, sizeof options, &options);
     return weft_request_send(&request, NULL, NULL, error);
 }
@@ -118,10 +142,40 @@ static bool htb_leaf(struct weft_netlink *netlink, uint32_t index, const struct 
 bool weft_qdisc_htb(struct weft_netlink *netlink, uint32_t index, const struct weft_shaper *shape,
                     struct weft_error *error)
 {
+    const struct htb_place all = {root_handle | 1, root_handle, 0, true};
+    const struct htb_place leaf = {.parent = root_handle | 1};
     WEFT_ASSERT(shape->rate_Bps >= 1 && shape->burst_bytes > 0);
     // HTB's parameters cannot be changed in place: the root is made anew.
-    return weft_qdisc_delete(netlink, index, error) && htb_root(netlink, index, error) &&
-           htb_class(netlink, index, shape, error) && htb_leaf(netlink, index, shape, error);
+    return weft_qdisc_delete(netlink, index, error) && htb_root(netlink, index, 1, error) &&
+           htb_class(netlink, index, &all, shape, error) &&
+           htb_leaf(netlink, index, &leaf, shape->limit_bytes, error);
+}
+
+// One class has the rate of all; those of the queues borrow it, which HTB grants in the order of
+// their priorities.
+bool weft_qdisc_queues(struct weft_netlink *netlink, uint32_t index,
+                       const struct weft_shaper *shape, uint32_t queue_count,
+                       struct weft_error *error)
+{
+    const struct htb_place all = {root_handle | 1, root_handle, 0, true};
+    WEFT_ASSERT(shape->rate_Bps >= 1 && shape->burst_bytes > 0);
+    WEFT_ASSERT(queue_count >= 1 && queue_count <= TC_HTB_NUMPRIO);
+    static_assert(CLASSES_QUEUES_MAX + 1 == TC_HTB_NUMPRIO, "control's queue and the others");
+    if (!weft_qdisc_delete(netlink, index, error) ||
+        !htb_root(netlink, index, CLASSES_MINOR + queue_count - 1, error) ||
+        !htb_class(netlink, index, &all, shape, error)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < queue_count; i++) {
+        const struct htb_place queue = {root_handle | (CLASSES_MINOR + i), root_handle | 1, i,
+                                        false};
+        const struct htb_place leaf = {.handle = CLASSES_LEAF + (i << 16), .parent = queue.handle};
+        if (!htb_class(netlink, index, &queue, shape, error) ||
+            !htb_leaf(netlink, index, &leaf, shape->limit_bytes, error)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool weft_qdisc_delete(struct weft_netlink *netlink, uint32_t index, struct weft_error *error)
@@ -235,8 +289,8 @@ static int take_redirection(const struct nlmsghdr *header, void *context)
     return MNL_CB_OK;
 }
 
-bool weft_filter_redirected(uint32_t *output, struct weft_netlink *netlink, uint32_t index,
-                            struct weft_error *error)
+static bool dump_filters(struct weft_netlink *netlink, uint32_t index, bool egress, mnl_cb_t take,
+                         void *context, struct weft_error *error)
 {
     struct request request;
     struct tcmsg *body = weft_request_begin(
@@ -244,9 +298,51 @@ bool weft_filter_redirected(uint32_t *output, struct weft_netlink *netlink, uint
         "filters of link %u", index);
     body->tcm_family = AF_UNSPEC;
     body->tcm_ifindex = (int)index;
-    body->tcm_parent = hook_of(false);
+    body->tcm_parent = hook_of(egress);
+    return weft_request_send(&request, take, context, error);
+}
+
+bool weft_filter_redirected(uint32_t *output, struct weft_netlink *netlink, uint32_t index,
+                            struct weft_error *error)
+{
     *output = 0;
-    return weft_request_send(&request, take_redirection, output, error);
+    return dump_filters(netlink, index, false, take_redirection, output, error);
+}
+
+struct wanted_program {
+    const char *name;
+    uint32_t id;
+};
+
+static int take_program(const struct nlmsghdr *header, void *context)
+{
+    struct wanted_program *wanted = context;
+    const struct nlattr *attribute = NULL;
+    WEFT_EACH_ATTRIBUTE(attribute, header, sizeof(struct tcmsg))
+    {
+        if (mnl_attr_get_type(attribute) != TCA_OPTIONS) {
+            continue;
+        }
+        const struct nlattr *name = find_nested(attribute, TCA_BPF_NAME);
+        const struct nlattr *id = find_nested(attribute, TCA_BPF_ID);
+        if (name != NULL && id != NULL && mnl_attr_get_payload_len(id) >= sizeof wanted->id &&
+            strncmp(mnl_attr_get_payload(name), wanted->name, mnl_attr_get_payload_len(name)) ==
+                0) {
+            memcpy(&wanted->id, mnl_attr_get_payload(id), sizeof wanted->id);
+        }
+    }
+    return MNL_CB_OK;
+}
+
+bool weft_filter_program(uint32_t *id, struct weft_netlink *netlink, uint32_t index, bool egress,
+                         const char *name, struct weft_error *error)
+{
+    struct wanted_program wanted = {.name = name};
+    if (!dump_filters(netlink, index, egress, take_program, &wanted, error)) {
+        return false;
+    }
+    *id = wanted.id;
+    return true;
 }
 
 bool weft_filter_delete(struct weft_netlink *netlink, uint32_t index, bool egress,
@@ -296,42 +392,61 @@ static void take_stats(const struct nlattr *nest, struct weft_qdisc_counters *co
     }
 }
 
+// What is asked for: a link's root, or the classes of its queues.
 struct wanted {
     uint32_t index;
+    uint32_t queue_count; // 0: the root
     struct weft_qdisc_counters *counters;
 };
 
-static int take_qdisc(const struct nlmsghdr *header, void *context)
+static int take_counters(const struct nlmsghdr *header, void *context)
 {
     const struct wanted *wanted = context;
     const struct tcmsg *body = mnl_nlmsg_get_payload(header);
-    if ((uint32_t)body->tcm_ifindex != wanted->index || body->tcm_parent != TC_H_ROOT) {
+    uint32_t queue = body->tcm_handle - (root_handle | CLASSES_MINOR);
+    if ((uint32_t)body->tcm_ifindex != wanted->index ||
+        (wanted->queue_count == 0 ? body->tcm_parent != TC_H_ROOT : queue >= wanted->queue_count)) {
         return MNL_CB_OK;
     }
     const struct nlattr *attribute = NULL;
     WEFT_EACH_ATTRIBUTE(attribute, header, sizeof *body)
     {
         if (mnl_attr_get_type(attribute) == TCA_STATS2) {
-            take_stats(attribute, wanted->counters);
+            take_stats(attribute, &wanted->counters[wanted->queue_count == 0 ? 0 : queue]);
         }
     }
     return MNL_CB_OK;
 }
 
+static bool dump_counters(const struct wanted *wanted, struct weft_netlink *netlink, uint16_t type,
+                          struct weft_error *error)
+{
+    struct request request;
+    struct wanted copy = *wanted;
+    struct tcmsg *body =
+        weft_request_begin(&request, netlink, (struct request_head){type, NLM_F_DUMP, sizeof *body},
+                           "counters of link %u", wanted->index);
+    body->tcm_family = AF_UNSPEC;
+    body->tcm_ifindex = (int)wanted->index;
+    return weft_request_send(&request, take_counters, &copy, error);
+}
+
 bool weft_qdisc_counters(struct weft_qdisc_counters *counters, struct weft_netlink *netlink,
                          uint32_t index, struct weft_error *error)
 {
-    struct request request;
     struct weft_qdisc_counters found = {0};
-    struct wanted wanted = {index, &found};
-    struct tcmsg *body = weft_request_begin(
-        &request, netlink, (struct request_head){RTM_GETQDISC, NLM_F_DUMP, sizeof *body},
-        "counters of link %u", index);
-    body->tcm_family = AF_UNSPEC;
-    body->tcm_ifindex = (int)index;
-    if (!weft_request_send(&request, take_qdisc, &wanted, error)) {
+    if (!dump_counters(&(struct wanted){index, 0, &found}, netlink, RTM_GETQDISC, error)) {
         return false;
     }
     *counters = found;
     return true;
+}
+
+bool weft_qdisc_queue_counters(struct weft_qdisc_counters *counters, struct weft_netlink *netlink,
+                               uint32_t index, uint32_t queue_count, struct weft_error *error)
+{
+    WEFT_ASSERT(queue_count >= 1);
+    memset(counters, 0, queue_count * sizeof counters[0]);
+    return dump_counters(&(struct wanted){index, queue_count, counters}, netlink, RTM_GETTCLASS,
+                         error);
 }

@@ -2,12 +2,15 @@
 // Faults of a lab: cables that lose their light, and get it back.
 //
 // The switch's end of a cable is set down, so that the server at the other end loses its carrier,
-// as with a transceiver. Servers behind an optical switch see nothing but silence.
+// as with a transceiver. Servers behind an optical switch see nothing but silence. Or a gray
+// failure: a program on what enters a port loses some of it, and nobody is told.
 
 #include "fault.h"
+#include "bpf/classes/loss.h"
 #include "runtime/clock.h"
 
 #include <string.h>
+#include <unistd.h>
 
 // A number below `end` in the first `length` letters of a text.
 static bool parse_below(uint32_t *value, const char *text, size_t length, uint32_t end,
@@ -140,4 +143,68 @@ bool weft_lab_mend(struct weft_lab_fault_times *times, const struct weft_lab *la
     }
     times->ended_ns = lab_now_ns();
     return true;
+}
+
+// ---- gray failures ----
+
+static const char loss_name[] = "weft-loss";
+
+// A session where the port is, and the number of the program there; 0: there is none.
+static bool open_port(struct weft_netlink *netlink, uint32_t *program, const struct weft_lab *lab,
+                      uint32_t node, uint32_t port, struct weft_error *error)
+{
+    char netns[WEFT_NETNS_NAME_MAX];
+    WEFT_ASSERT(node < lab->server_count + lab->switch_count);
+    if (!weft_netlink_open(netlink, weft_lab_node_netns(netns, lab, node), error)) {
+        return false;
+    }
+    if (!weft_filter_program(program, netlink, weft_lab_port_index(port), false, loss_name,
+                             error)) {
+        weft_netlink_close(netlink);
+        return false;
+    }
+    return true;
+}
+
+// A program of its own on what enters the port.
+static bool begin_loss(uint32_t *program, struct weft_netlink *netlink, uint32_t port,
+                       struct weft_error *error)
+{
+    struct weft_filter filter = {.priority = 1, .name = loss_name};
+    uint32_t index = weft_lab_port_index(port);
+    if (!weft_loss_load(&filter.program_fd, program, error)) {
+        return false;
+    }
+    bool fine =
+        weft_qdisc_clsact(netlink, index, error) && weft_filter_bpf(netlink, index, &filter, error);
+    close(filter.program_fd);
+    return fine;
+}
+
+bool weft_lab_lose(const struct weft_lab *lab, uint32_t node, uint32_t port, double probability,
+                   struct weft_error *error)
+{
+    struct weft_netlink netlink;
+    uint32_t program = 0;
+    if (!open_port(&netlink, &program, lab, node, port, error)) {
+        return false;
+    }
+    bool none = program == 0 && probability == 0;
+    bool fine = none || ((program != 0 || begin_loss(&program, &netlink, port, error)) &&
+                         weft_loss_set(program, probability, error));
+    weft_netlink_close(&netlink);
+    return fine;
+}
+
+bool weft_lab_losses(struct classes_loss *loss, const struct weft_lab *lab, uint32_t node,
+                     uint32_t port, struct weft_error *error)
+{
+    struct weft_netlink netlink;
+    uint32_t program = 0;
+    if (!open_port(&netlink, &program, lab, node, port, error)) {
+        return false;
+    }
+    weft_netlink_close(&netlink);
+    *loss = (struct classes_loss){0};
+    return program == 0 || weft_loss_read(loss, program, error);
 }

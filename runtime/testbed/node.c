@@ -75,18 +75,16 @@ bool weft_lab_raise_node(struct weft_netlink *netlink, const struct weft_lab *la
     return true;
 }
 
-bool weft_lab_shape(const struct weft_lab *lab, const struct weft_marker *marker,
+bool weft_lab_shape(const struct weft_lab *lab, const struct weft_filter *leaving,
                     struct weft_netlink *netlink, uint32_t index, uint32_t width,
                     struct weft_error *error)
 {
     double burst = fmin((double)lab->burst_bytes * width, 1 << 30);
     const struct weft_shaper shape = {lab->rate_Bps * width, (uint32_t)burst, lab->buffer_bytes};
-    bool shaped = lab->htb ? weft_qdisc_htb(netlink, index, &shape, error)
-                           : weft_qdisc_tbf(netlink, index, &shape, error);
-    return shaped &&
-           (lab->mark_packets == 0 ||
-            (weft_qdisc_clsact(netlink, index, error) &&
-             weft_filter_bpf(netlink, index,
-                             &(struct weft_filter){true, 1, marker->program_fd, "weft-mark"},
-                             error)));
+    bool shaped = lab->classes.queues > 0
+                      ? weft_qdisc_queues(netlink, index, &shape, lab->classes.queues + 1, error)
+                  : lab->htb ? weft_qdisc_htb(netlink, index, &shape, error)
+                             : weft_qdisc_tbf(netlink, index, &shape, error);
+    return shaped && (leaving->program_fd < 0 || (weft_qdisc_clsact(netlink, index, error) &&
+                                                  weft_filter_bpf(netlink, index, leaving, error)));
 }

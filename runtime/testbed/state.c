@@ -138,8 +138,9 @@ static json_t *describe(const struct weft_lab *lab)
         json_array_append_new(tables, json_pack("[I, I]", (json_int_t)lab->ocs[p].circuits_id,
                                                 (json_int_t)lab->ocs[p].counts_id));
     }
+    const struct classes_settings *classes = &lab->classes;
     return json_pack("{ss, ss, sb, ss, ss, si, si, sf, sf, si, si, si, si, si, sb, sb, sI, si, si, "
-                     "si, so}",
+                     "si, so, s[iiii]}",
                      "schema", SCHEMA, "name", lab->name, "is_up", lab->is_up, "fabric",
                      lab->fabric, "plan", lab->plan_path, "servers", (int)lab->server_count,
                      "ports", (int)lab->port_count, "rate_Bps", lab->rate_Bps, "planned_rate_Bps",
@@ -148,7 +149,8 @@ static json_t *describe(const struct weft_lab *lab)
                      (int)lab->mark_packets, "marks_id", (int)lab->marks_id, "htb", lab->htb,
                      "offloads", lab->offloads, "dark_ns", (json_int_t)lab->dark_ns, "switches",
                      (int)lab->switch_count, "degree", (int)lab->degree, "radix", (int)lab->radix,
-                     "tables", tables);
+                     "tables", tables, "classes", (int)classes->queues, (int)classes->layers,
+                     (int)classes->threshold_packets, (int)lab->classes_id);
 }
 
 char *weft_lab_write(const struct weft_lab *lab)
@@ -203,6 +205,23 @@ static bool are_counts(const int *numbers, int n)
     return true;
 }
 
+// Queues, layers, threshold and the map of counts: all 0 or none.
+static bool read_classes(struct weft_lab *lab, const json_t *classes)
+{
+    int numbers[4] = {0};
+    if (json_unpack((json_t *)classes, "[iiii!]", &numbers[0], &numbers[1], &numbers[2],
+                    &numbers[3]) != 0 ||
+        !are_counts(numbers, 4) || numbers[0] > CLASSES_QUEUES_MAX ||
+        (numbers[0] == 0) != (numbers[1] == 0) || (numbers[0] == 0) != (numbers[2] == 0) ||
+        (numbers[0] == 0 && numbers[3] != 0)) {
+        return false;
+    }
+    lab->classes =
+        (struct classes_settings){(uint32_t)numbers[0], (uint32_t)numbers[1], (uint32_t)numbers[2]};
+    lab->classes_id = (uint32_t)numbers[3];
+    return true;
+}
+
 // A lab from its JSON; false where a member is missing, has another type or is out of range. The
 // limits hold because numbers become sizes of arrays.
 static bool read_state(struct weft_lab *lab, json_t *object)
@@ -212,6 +231,7 @@ static bool read_state(struct weft_lab *lab, json_t *object)
     const char *fabric = "";
     const char *plan = "";
     json_t *tables = NULL;
+    json_t *classes = NULL;
     int is_up = 0;
     int htb = 0;
     int offloads = 0;
@@ -222,14 +242,14 @@ static bool read_state(struct weft_lab *lab, json_t *object)
     struct weft_error ignored;
     if (json_unpack(object,
                     "{ss, ss, sb, ss, ss, si, si, sF, sF, si, si, si, si, si, sb, sb, sI, si, si, "
-                    "si, so}",
+                    "si, so, so}",
                     "schema", &schema, "name", &name, "is_up", &is_up, "fabric", &fabric, "plan",
                     &plan, "servers", &counts[0], "ports", &counts[1], "rate_Bps", &made.rate_Bps,
                     "planned_rate_Bps", &made.planned_rate_Bps, "mtu_bytes", &counts[2],
                     "burst_bytes", &counts[3], "buffer_bytes", &counts[4], "mark_packets",
                     &counts[5], "marks_id", &counts[6], "htb", &htb, "offloads", &offloads,
                     "dark_ns", &dark_ns, "switches", &shape[0], "degree", &shape[1], "radix",
-                    &shape[2], "tables", &tables) != 0 ||
+                    &shape[2], "tables", &tables, "classes", &classes) != 0 ||
         !are_counts(counts, 7) || !are_counts(shape, 3) || shape[0] > WEFT_LAB_SWITCHES_MAX ||
         dark_ns < 0 || made.rate_Bps < 0 || made.planned_rate_Bps < 0 ||
         strcmp(schema, SCHEMA) != 0 || strlen(name) >= sizeof made.name ||
@@ -237,6 +257,7 @@ static bool read_state(struct weft_lab *lab, json_t *object)
         !weft_lab_check_name(name, &ignored) || counts[0] < 2 ||
         (uint32_t)counts[0] > WEFT_LAB_SERVERS_MAX || counts[1] < 1 ||
         (uint32_t)counts[1] > WEFT_LAB_PORTS_MAX || !read_tables(&made, tables) ||
+        !read_classes(&made, classes) ||
         (made.ocs_count != 0 && made.ocs_count != (uint32_t)counts[1])) {
         return false;
     }

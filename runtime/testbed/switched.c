@@ -183,7 +183,7 @@ bool weft_lab_wire_fabric(struct weft_lab_wiring *wiring, const struct weft_lab_
 
 // Both ends of a cable are made in their namespaces at once, as servers' are.
 static bool raise_cable(const struct weft_lab *lab, const struct weft_lab_cable *cable,
-                        const struct weft_marker *marker, struct weft_error *error)
+                        const struct weft_filter *leaving, struct weft_error *error)
 {
     char names[2][16];
     char netns[2][WEFT_NETNS_NAME_MAX];
@@ -206,7 +206,7 @@ static bool raise_cable(const struct weft_lab *lab, const struct weft_lab_cable 
         uint32_t far_port = cable->ports[1 - i];
         fine =
             weft_link_set_offloads(&netlinks[i], names[i], lab->offloads, error) &&
-            weft_lab_shape(lab, marker, &netlinks[i], ends[i].index, cable->width, error) &&
+            weft_lab_shape(lab, leaving, &netlinks[i], ends[i].index, cable->width, error) &&
             weft_address_add(&netlinks[i], ends[i].index,
                              weft_lab_port_address(cable->nodes[i], cable->ports[i]), 32, error) &&
             weft_link_set_up(&netlinks[i], ends[i].index, true, error) &&
@@ -220,10 +220,10 @@ static bool raise_cable(const struct weft_lab *lab, const struct weft_lab_cable 
 }
 
 bool weft_lab_raise_cables(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
-                           const struct weft_marker *marker, struct weft_error *error)
+                           const struct weft_filter *leaving, struct weft_error *error)
 {
     for (uint32_t c = 0; c < wiring->cable_count; c++) {
-        if (!raise_cable(lab, &wiring->cables[c], marker, error)) {
+        if (!raise_cable(lab, &wiring->cables[c], leaving, error)) {
             return false;
         }
     }

@@ -6,7 +6,6 @@
 // form that drivers of switches take, and the clock by which its steps are timed. Everything else
 // of a lab is in testbed.h, because experiments use it as well.
 
-#include "bpf/mark/mark.h"
 #include "testbed.h"
 
 // "weft lab down" or "weft lab down --name NAME".
@@ -30,15 +29,16 @@ bool weft_lab_silence(const char *netns, struct weft_error *error) WEFT_MUST_USE
 // The session is open on success.
 bool weft_lab_raise_node(struct weft_netlink *netlink, const struct weft_lab *lab, uint32_t node,
                          struct weft_error *error) WEFT_MUST_USE;
-// Rate, burst and queue of one end of a cable of so many ports' rate, and marks where the lab has
-// them.
-bool weft_lab_shape(const struct weft_lab *lab, const struct weft_marker *marker,
+// Rate, burst and queues of one end of a cable of so many ports' rate, and `leaving`, the program
+// on what leaves it, where the lab has one: that marks, or that sorts gradients (program_fd -1 =
+// none).
+bool weft_lab_shape(const struct weft_lab *lab, const struct weft_filter *leaving,
                     struct weft_netlink *netlink, uint32_t index, uint32_t width,
                     struct weft_error *error) WEFT_MUST_USE;
 // switched.c, of a lab with switches that forward by routes: its cables, when its nodes stand; what
 // its kernels route by; and whether its ports pass packets.
 bool weft_lab_raise_cables(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
-                           const struct weft_marker *marker, struct weft_error *error)
+                           const struct weft_filter *leaving, struct weft_error *error)
     WEFT_MUST_USE;
 bool weft_lab_route_switched(const struct weft_lab *lab, const struct weft_lab_wiring *wiring,
                              struct weft_error *error) WEFT_MUST_USE;

@@ -7,6 +7,9 @@
 
 #include "testbed_private.h"
 
+#include "bpf/classes/classes.h"
+#include "bpf/mark/mark.h"
+
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +25,8 @@ struct raising {
     const struct weft_lab_wiring *wiring;
     uint32_t bridge; // of one switch
     struct weft_marker marker;
+    struct weft_classifier classifier;
+    struct weft_filter leaving; // the one of these that the lab has
     struct weft_netlink switches[WEFT_LAB_PORTS_MAX];
 };
 
@@ -84,7 +89,7 @@ static bool plug_in(struct raising *raising, uint32_t server, uint32_t plane,
                weft_link_set_up(netlink, index, true, error);
     }
     // A circuit's output carries what one port sent; a switch's what many did.
-    return weft_lab_shape(lab, &raising->marker, netlink, index, 1, error) &&
+    return weft_lab_shape(lab, &raising->leaving, netlink, index, 1, error) &&
            weft_link_set_master(netlink, index, raising->bridge, error) &&
            weft_link_set_up(netlink, index, true, error);
 }
@@ -112,7 +117,7 @@ static bool add_port(struct raising *raising, struct weft_netlink *netlink, uint
     };
     return weft_link_veth(netlink, &near, &far, lab->mtu_bytes, error) &&
            weft_link_set_offloads(netlink, names[0], lab->offloads, error) &&
-           weft_lab_shape(lab, &raising->marker, netlink, index, 1, error) &&
+           weft_lab_shape(lab, &raising->leaving, netlink, index, 1, error) &&
            weft_address_add(netlink, index, weft_lab_port_address(server, port), 32, error) &&
            weft_link_set_up(netlink, index, true, error) && plug_in(raising, server, port, error);
 }
@@ -172,7 +177,8 @@ static void fill(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
         .burst_bytes = options->burst_bytes,
         .buffer_bytes = options->buffer_bytes,
         .mark_packets = options->mark_packets,
-        .htb = options->htb,
+        .classes = options->classes,
+        .htb = options->htb || options->classes.queues > 0,
         .offloads = options->offloads,
         .dark_ns = options->dark_ns,
         .ocs_count = wiring->planes != NULL ? wiring->port_count : 0,
@@ -269,7 +275,7 @@ static bool raise_switched(const struct raising *raising, weft_stop stop, struct
         weft_netlink_close(&netlink);
         weft_tally_add(raising->tally, 1);
     }
-    return weft_lab_raise_cables(lab, wiring, &raising->marker, error) &&
+    return weft_lab_raise_cables(lab, wiring, &raising->leaving, error) &&
            weft_lab_route_switched(lab, wiring, error) && weft_lab_await_cables(lab, wiring, error);
 }
 
@@ -303,16 +309,38 @@ static bool raise_plugged(struct raising *raising, weft_stop stop, struct weft_a
     return true;
 }
 
+// What stands on everything that leaves a port: the program that marks, or the one that sorts.
+static bool load_programs(struct raising *raising, struct weft_error *error)
+{
+    struct weft_lab *lab = raising->lab;
+    raising->leaving = (struct weft_filter){.egress = true, .priority = 1, .program_fd = -1};
+    WEFT_ASSERT(lab->mark_packets == 0 || lab->classes.queues == 0);
+    if (lab->classes.queues > 0) {
+        if (!weft_classifier_load(&raising->classifier, &lab->classes, error)) {
+            return false;
+        }
+        raising->leaving.program_fd = raising->classifier.program_fd;
+        raising->leaving.name = "weft-classes";
+        lab->classes_id = raising->classifier.id;
+    }
+    if (lab->mark_packets > 0) {
+        if (!weft_marker_load(&raising->marker, lab->mark_packets, error)) {
+            return false;
+        }
+        raising->leaving.program_fd = raising->marker.program_fd;
+        raising->leaving.name = "weft-mark";
+        lab->marks_id = raising->marker.id;
+    }
+    return true;
+}
+
 // All steps in order. The state is saved as complete only at the very end.
 static bool raise_all(struct raising *raising, weft_stop stop, struct weft_arena scratch,
                       struct weft_error *error)
 {
     struct weft_lab *lab = raising->lab;
-    if (lab->mark_packets > 0 && !weft_marker_load(&raising->marker, lab->mark_packets, error)) {
-        return false;
-    }
-    lab->marks_id = raising->marker.id;
-    if (!(lab->switch_count > 0 ? raise_switched(raising, stop, error)
+    if (!load_programs(raising, error) ||
+        !(lab->switch_count > 0 ? raise_switched(raising, stop, error)
                                 : raise_plugged(raising, stop, scratch, error))) {
         return false;
     }
@@ -351,6 +379,7 @@ bool weft_lab_up(struct weft_lab *lab, const struct weft_lab_wiring *wiring,
     struct raise_call call = {&raising, options->stop, scratch, error};
     bool fine = weft_guard(raise_guarded, &call, error);
     weft_marker_close(&raising.marker);
+    weft_classifier_close(&raising.classifier);
     for (uint32_t p = 0; p < WEFT_LAB_PORTS_MAX; p++) {
         weft_netlink_close(&raising.switches[p]);
         if (lab->ocs[p].program_fd > 0) {

@@ -21,6 +21,10 @@ static void check_limits(const struct weft_lab *lab)
     WEFT_ASSERT(lab->mtu_bytes <= INT32_MAX && lab->burst_bytes <= INT32_MAX);
     WEFT_ASSERT(lab->buffer_bytes <= INT32_MAX && lab->mark_packets <= INT32_MAX);
     WEFT_ASSERT(lab->dark_ns <= INT64_MAX);
+    const struct classes_settings *classes = &lab->classes;
+    WEFT_ASSERT(classes->queues <= CLASSES_QUEUES_MAX);
+    WEFT_ASSERT((classes->queues > 0) == (classes->layers > 0));
+    WEFT_ASSERT((classes->queues > 0) == (classes->threshold_packets > 0));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -39,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *second = weft_lab_write(&again);
     WEFT_ASSERT(second != NULL && strcmp(text, second) == 0);
     WEFT_ASSERT(again.rate_Bps == lab.rate_Bps && again.dark_ns == lab.dark_ns);
+    WEFT_ASSERT(memcmp(&again.classes, &lab.classes, sizeof lab.classes) == 0);
     WEFT_ASSERT(memcmp(again.ocs, lab.ocs, sizeof lab.ocs) == 0);
     free(text);
     free(second);

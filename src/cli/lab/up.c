@@ -38,6 +38,7 @@ enum {
     KEY_OFFLOADS,
     KEY_DARK,
     KEY_ECN,
+    KEY_CLASSES,
 };
 
 static const struct argp_option options[] = {
@@ -60,7 +61,14 @@ static const struct argp_option options[] = {
     {"buffer", KEY_BUFFER, "SIZE", 0, "size of the queue of a port (64 packets)", 0},
     {"ecn", KEY_ECN, "N", 0, "ports mark packets that find N or more waiting; 0: they mark none",
      0},
-    {"shaper", KEY_SHAPER, "S", 0, "what holds the rate of a port: tbf (default) or htb", 0},
+    {"classes", KEY_CLASSES, "Q:L:K", 0,
+     "ports sort MLT's gradients into Q queues (1 to 7) by their layer of L, behind one of "
+     "control; "
+     "what a node forwards into a queue of K packets or more is dropped if unimportant, else "
+     "marked",
+     0},
+    {"shaper", KEY_SHAPER, "S", 0,
+     "what holds the rate of a port: tbf (default), or htb as --classes does", 0},
     {"offloads", KEY_OFFLOADS, NULL, 0, "leave segmentation offload on: less work, larger bursts",
      0},
     {"dark", KEY_DARK, "T", 0, "time for which a circuit that is switched stays dark (10ms)", 0},
@@ -77,6 +85,7 @@ static const char doc[] =
     "  $ weft lab up plan.json --rate 100Mbps --dark 25ms\n"
     "  $ weft lab up --hosts 64 --fabric ring\n"
     "  $ weft lab up --cluster 64x8.yaml --hosts 8 --fabric leaf-spine --radix 8\n"
+    "  $ weft lab up --hosts 8 --degree 1 --fabric leaf-spine --mtu 1500 --classes 4:16:20\n"
     "  $ ip netns exec weft-lab-s3 ping 10.128.0.7\n";
 
 static error_t parse_size(struct cli *cli, uint32_t *value, const char *option, const char *text)
@@ -125,6 +134,34 @@ static error_t parse_word(struct cli *cli, bool *second, const char *option, con
     return 0;
 }
 
+// "4:16:20": queues, layers and packets.
+static error_t parse_classes(struct request *request, const char *text)
+{
+    static const struct {
+        const char *what;
+        uint64_t high;
+    } parts[3] = {{"queues", CLASSES_QUEUES_MAX}, {"layers", 65536}, {"packets", 99999}};
+    struct cli *cli = request->cli;
+    uint64_t values[3] = {0};
+    const char *at = text;
+    for (int i = 0; i < 3; i++) {
+        char word[16];
+        size_t length = strcspn(at, ":");
+        snprintf(word, sizeof word, "%.*s", (int)(length < 15 ? length : 15), at);
+        if ((at[length] == ':') != (i < 2) ||
+            !weft_parse_count(&values[i], word, 1, parts[i].high, &cli->error)) {
+            return cli_usage(cli,
+                             "--classes: '%.40s': %s are 1 to %u; write QUEUES:LAYERS:PACKETS, "
+                             "for example 4:16:20",
+                             text, parts[i].what, (unsigned)parts[i].high);
+        }
+        at += length + 1;
+    }
+    request->options.classes =
+        (struct classes_settings){(uint32_t)values[0], (uint32_t)values[1], (uint32_t)values[2]};
+    return 0;
+}
+
 // Takes the options; which of them fit together is checked when all are known.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -157,6 +194,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_ECN:
         return cli_count(cli, &request->options.mark_packets, "ecn", argument, 0, 99999);
+    case KEY_CLASSES:
+        return parse_classes(request, argument);
     case KEY_DARK:
         return parse_dark(request, argument);
     case LAB_NAME:
@@ -273,6 +312,9 @@ static bool check_request(const struct request *request)
                           "--fabric: '%.40s' is none; write switch, ring, or one with switches: "
                           "leaf-spine, rail-only, clos, dual-tor, dragonfly, ...",
                           request->fabric);
+    }
+    if (request->options.classes.queues > 0 && request->options.mark_packets > 0) {
+        return cli_misuse(cli, "--classes marks by its own number of packets; leave --ecn out");
     }
     if (cluster && request->fabric == NULL) {
         return cli_misuse(cli, "which fabric? write --fabric leaf-spine, switch or ring");
