@@ -32,9 +32,9 @@ struct lab_mlt_options {
     // Tensors are not empty. Layers are their indices.
     const uint32_t *first;
     uint32_t segment_floats; // 256
-    // The share of what a rank receives in the reduce half that may be missing, of each tensor and
-    // of all together; 0: all must come. Of a ring it is the share of contributions that a gradient
-    // may lose over all hops (weft_mlt_bound_per_hop).
+    // The share of others' contributions that may be missing, of each tensor's and of all that a
+    // rank receives in a step; 0: all must come. Hops of a ring get less each, so that it holds for
+    // the sum (lab_mlt_transfer_bound).
     double bound;
     // The share of one tensor; 0: as `bound`. A larger one leaves it to the step's budget, which is
     // `bound` of all, of which tensors the missing bytes are.
@@ -65,13 +65,14 @@ struct lab_mlt_counts {
     uint64_t marked_packets;              // of these, with a congestion mark
     uint64_t verdicts[WEFT_MLT_VERDICTS]; // of messages that came: duplicates, late, stale, ...
     uint64_t drops[WEFT_MLT_DROPS];       // datagrams that are no message: forged, ...
-    // Segments times contributions of others in the sums that this rank made, and those that came.
+    // Floats that others were to add to the sums that this rank made, and those that came.
     // came / due over all ranks is the delivered ratio.
     uint64_t contributions_due;
     uint64_t contributions_came;
-    double delivered_min_ratio; // the least of a tensor of a transfer in the reduce half; 1 = none
-    uint64_t cpu_ns;            // of this process inside of lab_mlt_allreduce
-    uint64_t sends;             // calls of the system
+    // The least of a tensor: of one rank's part of it (PS), of all that was summed (ring).
+    double delivered_min_ratio;
+    uint64_t cpu_ns; // of this process inside of lab_mlt_allreduce
+    uint64_t sends;  // calls of the system
     uint64_t receives;
     uint64_t waits;
 };

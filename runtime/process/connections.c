@@ -25,12 +25,6 @@ static const uint32_t tries_in_flight = 64;
 // Before a peer that closed the connection is called again, so that callers do not spin.
 static const uint64_t pause_ns = 5000000;
 
-// A peer as the table has it.
-struct place {
-    uint32_t ip; // host order
-    uint32_t port;
-};
-
 // A connection under way; without a socket until `begin_ns`.
 struct attempt {
     struct lab_knock knock;
@@ -43,7 +37,7 @@ struct opening {
     struct lab_peer *self;
     const struct lab_connection_options *options;
     struct lab_gate gate;
-    struct place *table;
+    struct lab_place *table;
     uint32_t outgoing_left;
     uint32_t incoming_left;
     uint32_t next_stream; // to be tried
@@ -94,7 +88,8 @@ static struct sockaddr_in address_of(uint32_t ip, uint32_t port)
     return address;
 }
 
-static bool start_listening(struct opening *opening, struct place *own, struct weft_error *error)
+static bool start_listening(struct opening *opening, struct lab_place *own,
+                            struct weft_error *error)
 {
     const struct lab_peer *self = opening->self;
     uint32_t ip = opening->options->own_ip;
@@ -111,7 +106,7 @@ static bool start_listening(struct opening *opening, struct place *own, struct w
         }
         return false;
     }
-    *own = (struct place){ip == 0 ? INADDR_LOOPBACK : ip, ntohs(address.sin_port)};
+    *own = (struct lab_place){ip == 0 ? INADDR_LOOPBACK : ip, ntohs(address.sin_port)};
     return lab_gate_open(&opening->gate, listener, &self->key, error);
 }
 
@@ -121,7 +116,7 @@ static bool unreachable(const struct opening *opening, uint32_t stream, const ch
                         struct weft_error *error)
 {
     const struct lab_stream *s = &opening->connections->streams[stream];
-    const struct place *place = &opening->table[s->to];
+    const struct lab_place *place = &opening->table[s->to];
     struct in_addr address = {.s_addr = htonl(s->to_ip != 0 ? s->to_ip : place->ip)};
     char text[INET_ADDRSTRLEN];
     inet_ntop(AF_INET, &address, text, sizeof text);
@@ -134,7 +129,7 @@ static bool begin_attempt(struct opening *opening, struct attempt *attempt,
                           struct weft_error *error)
 {
     const struct lab_stream *s = &opening->connections->streams[attempt->stream];
-    const struct place *place = &opening->table[s->to];
+    const struct lab_place *place = &opening->table[s->to];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         return weft_fail(error, WEFT_IO, "rank %u: socket to peer %u: %s; raise ulimit -n", s->from,
@@ -290,16 +285,21 @@ static bool connect_all(struct opening *opening, struct weft_error *error)
     return true;
 }
 
+bool lab_connections_exchange(struct lab_place *table, struct lab_peer *self,
+                              const struct lab_place *own, struct weft_error *error)
+{
+    return lab_peer_send(self, LAB_MESSAGE_HELLO, own, sizeof *own, error) &&
+           lab_peer_receive(self, LAB_MESSAGE_TABLE, table, self->count * sizeof *table, error);
+}
+
 // The steps that all peers go through with the coordinator: listen, say where, hear where the
 // others are, connect, say that all stand.
 static bool meet(struct opening *opening, struct weft_error *error)
 {
     struct lab_peer *self = opening->self;
-    struct place own;
+    struct lab_place own;
     return start_listening(opening, &own, error) &&
-           lab_peer_send(self, LAB_MESSAGE_HELLO, &own, sizeof own, error) &&
-           lab_peer_receive(self, LAB_MESSAGE_TABLE, opening->table,
-                            self->count * sizeof *opening->table, error) &&
+           lab_connections_exchange(opening->table, self, &own, error) &&
            connect_all(opening, error) && lab_peer_send(self, LAB_MESSAGE_READY, NULL, 0, error);
 }
 
@@ -377,7 +377,7 @@ void lab_connections_counts(struct lab_tcp_counts *counts,
 
 bool lab_connections_introduce(struct lab_coordinator *coordinator, struct weft_error *error)
 {
-    struct place *table = calloc(coordinator->count, sizeof *table);
+    struct lab_place *table = calloc(coordinator->count, sizeof *table);
     if (table == NULL) {
         return weft_fail(error, WEFT_UNSUPPORTED, "out of memory");
     }

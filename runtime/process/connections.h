@@ -40,6 +40,15 @@ struct lab_tcp_counts {
     uint64_t ecn_marks; // segments that were acknowledged with an echo of a mark
 };
 
+// Where a peer is reached.
+struct lab_place {
+    uint32_t ip; // host order
+    uint32_t port;
+};
+// Tells the coordinator the own place and hears those of all peers, by rank. Fails with IO.
+bool lab_connections_exchange(struct lab_place *table, struct lab_peer *self,
+                              const struct lab_place *own, struct weft_error *error) WEFT_MUST_USE;
+
 // Says hello to the coordinator, hears the table of peers, connects all streams and waits for GO.
 // Fails with IO, naming the peer: nobody listens, nobody answers within the timeout, a stranger
 // calls.
