@@ -149,19 +149,19 @@ bool weft_lab_mend(struct weft_lab_fault_times *times, const struct weft_lab *la
 
 static const char loss_name[] = "weft-loss";
 
-// A session where the port is, and the number of the program there; 0: there is none.
-static bool open_port(struct weft_netlink *netlink, uint32_t *program, const struct weft_lab *lab,
-                      uint32_t node, uint32_t port, struct weft_error *error)
+// A session where the port is.
+static bool open_port(struct weft_netlink *netlink, const struct weft_lab *lab, uint32_t node,
+                      uint32_t port, struct weft_error *error)
 {
     char netns[WEFT_NETNS_NAME_MAX];
+    struct weft_link_counters there;
     WEFT_ASSERT(node < lab->server_count + lab->switch_count);
     if (!weft_netlink_open(netlink, weft_lab_node_netns(netns, lab, node), error)) {
         return false;
     }
-    if (!weft_filter_program(program, netlink, weft_lab_port_index(port), false, loss_name,
-                             error)) {
+    if (!weft_link_counters(&there, netlink, weft_lab_port_index(port), error)) {
         weft_netlink_close(netlink);
-        return false;
+        return weft_fail(error, WEFT_INPUT, "%s has no port %u", netns, port);
     }
     return true;
 }
@@ -186,25 +186,90 @@ bool weft_lab_lose(const struct weft_lab *lab, uint32_t node, uint32_t port, dou
 {
     struct weft_netlink netlink;
     uint32_t program = 0;
-    if (!open_port(&netlink, &program, lab, node, port, error)) {
+    if (!open_port(&netlink, lab, node, port, error)) {
         return false;
     }
-    bool none = program == 0 && probability == 0;
-    bool fine = none || ((program != 0 || begin_loss(&program, &netlink, port, error)) &&
-                         weft_loss_set(program, probability, error));
+    bool fine =
+        weft_filter_program(&program, &netlink, weft_lab_port_index(port), false, loss_name, error);
+    if (fine && (program != 0 || probability > 0)) {
+        fine = (program != 0 || begin_loss(&program, &netlink, port, error)) &&
+               weft_loss_set(program, probability, error);
+    }
     weft_netlink_close(&netlink);
     return fine;
+}
+
+bool weft_lab_losses_of(struct classes_loss *loss, struct weft_netlink *netlink, uint32_t port,
+                        struct weft_error *error)
+{
+    uint32_t program = 0;
+    *loss = (struct classes_loss){0};
+    return weft_filter_program(&program, netlink, weft_lab_port_index(port), false, loss_name,
+                               error) &&
+           (program == 0 || weft_loss_read(loss, program, error));
 }
 
 bool weft_lab_losses(struct classes_loss *loss, const struct weft_lab *lab, uint32_t node,
                      uint32_t port, struct weft_error *error)
 {
     struct weft_netlink netlink;
-    uint32_t program = 0;
-    if (!open_port(&netlink, &program, lab, node, port, error)) {
+    if (!open_port(&netlink, lab, node, port, error)) {
         return false;
     }
+    bool fine = weft_lab_losses_of(loss, &netlink, port, error);
     weft_netlink_close(&netlink);
-    *loss = (struct classes_loss){0};
-    return program == 0 || weft_loss_read(loss, program, error);
+    return fine;
+}
+
+// "0.01" or "1%".
+static bool parse_probability(double *probability, const char *text, struct weft_error *error)
+{
+    char word[32];
+    size_t length = strlen(text);
+    bool percent = length > 0 && text[length - 1] == '%';
+    double high = percent ? 100 : 1;
+    snprintf(word, sizeof word, "%.*s", (int)(length < 31 ? length - percent : 31), text);
+    if (!weft_parse_number(probability, word, 0, high, error)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "'%.40s' is no probability; write a number from 0 to 1 or per cent, for "
+                         "example 1%%",
+                         text);
+    }
+    *probability /= high;
+    return true;
+}
+
+bool weft_lab_loss_parse(struct weft_lab_loss *loss, const char *which, bool mend,
+                         const struct weft_lab *lab, struct weft_error *error)
+{
+    struct weft_lab_loss made = {0};
+    bool is_switch = which[0] == 'w';
+    const char *node = which + is_switch;
+    size_t node_length = strcspn(node, ":");
+    const char *port = node + node_length + (node[node_length] == ':');
+    size_t port_length = strcspn(port, ":");
+    if (node[node_length] != ':' || (port[port_length] == ':') == mend) {
+        return weft_fail(error, WEFT_INPUT,
+                         mend ? "'%.40s' is no port; write NODE:PORT, for example 3:1 or w0:2"
+                              : "'%.40s' loses nothing; write NODE:PORT:P, for example 3:1:1%% or "
+                                "w0:2:1%%",
+                         which);
+    }
+    if (is_switch && lab->switch_count == 0) {
+        return weft_fail(error, WEFT_INPUT,
+                         "'%.40s': lab '%s' has no packet switches that forward by routes; name a "
+                         "server",
+                         which, lab->name);
+    }
+    if (!parse_below(&made.node, node, node_length,
+                     is_switch ? lab->switch_count : lab->server_count,
+                     is_switch ? "switch" : "server", error) ||
+        !parse_below(&made.port, port, port_length, is_switch ? 256 : lab->port_count, "port",
+                     error) ||
+        (!mend && !parse_probability(&made.probability, port + port_length + 1, error))) {
+        return false;
+    }
+    made.node += is_switch ? lab->server_count : 0;
+    *loss = made;
+    return true;
 }

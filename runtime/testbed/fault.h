@@ -30,12 +30,24 @@ struct weft_lab_fault_times {
 // A gray failure: from now on what comes to `node` (a server, or behind the servers a switch that
 // forwards by routes) by its port is lost with this probability, 0 to 1, packet by packet; 0 ends
 // it, and counts go on until the lab goes. The other direction of the cable is the far port's.
-// Fails with UNSUPPORTED without eBPF, with IO where there is no such port.
+// Fails with UNSUPPORTED without eBPF, with INPUT where there is no such port.
 bool weft_lab_lose(const struct weft_lab *lab, uint32_t node, uint32_t port, double probability,
                    struct weft_error *error) WEFT_MUST_USE;
 // What came there and was lost since; all 0 where nothing was to be lost.
 bool weft_lab_losses(struct classes_loss *loss, const struct weft_lab *lab, uint32_t node,
                      uint32_t port, struct weft_error *error) WEFT_MUST_USE;
+// The same by a session of the node's.
+bool weft_lab_losses_of(struct classes_loss *loss, struct weft_netlink *netlink, uint32_t port,
+                        struct weft_error *error) WEFT_MUST_USE;
+
+struct weft_lab_loss {
+    uint32_t node;
+    uint32_t port;
+    double probability;
+};
+// "3:1:0.01", "3:1:1%": server, port, probability; "w0:2:1%": of a switch; `mend`: "3:1". INPUT.
+bool weft_lab_loss_parse(struct weft_lab_loss *loss, const char *which, bool mend,
+                         const struct weft_lab *lab, struct weft_error *error) WEFT_MUST_USE;
 
 // "link" with "3:1" (server and port), "server" with "3", "ocs" with "2". INPUT.
 bool weft_lab_fault_parse(struct weft_lab_fault *fault, const char *kind, const char *which,

@@ -28,6 +28,10 @@ try weft lab up --hosts 4 --mtu 70000
 try weft lab up --hosts 4 --buffer 1B
 try weft lab up --hosts 4 --dark 11
 try weft lab up --hosts 4 --shaper red
+try weft lab up --hosts 4 --classes 4:16
+try weft lab up --hosts 4 --classes 8:16:20
+try weft lab up --hosts 4 --classes 4:16:20:1
+try weft lab up --hosts 4 --classes 4:16:20 --ecn 5
 try weft lab up --hosts 4 --name My-Lab
 try weft lab down --all --name mine
 try weft lab check --flows 0
@@ -35,6 +39,8 @@ try weft lab check --name nosuchlab
 try weft lab fail
 try weft lab fail link --name nosuchlab
 try weft lab fail link 3:1 --name nosuchlab
+try weft lab fail loss 3:1:1% --name nosuchlab
+try weft lab mend loss
 try weft lab ocs
 try weft lab ocs shwo
 try weft lab ocs show --name nosuchlab

@@ -150,10 +150,10 @@ static error_t parse_classes(struct request *request, const char *text)
         snprintf(word, sizeof word, "%.*s", (int)(length < 15 ? length : 15), at);
         if ((at[length] == ':') != (i < 2) ||
             !weft_parse_count(&values[i], word, 1, parts[i].high, &cli->error)) {
-            return cli_usage(cli,
-                             "--classes: '%.40s': %s are 1 to %u; write QUEUES:LAYERS:PACKETS, "
-                             "for example 4:16:20",
-                             text, parts[i].what, (unsigned)parts[i].high);
+            weft_fail(&cli->error, WEFT_INPUT,
+                      "'%.40s': %s are 1 to %u; write QUEUES:LAYERS:PACKETS, for example 4:16:20",
+                      text, parts[i].what, (unsigned)parts[i].high);
+            return cli_value(cli, false, "classes");
         }
         at += length + 1;
     }
