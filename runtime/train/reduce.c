@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients summed by a collective's schedule over TCP: everybody to everybody (each worker is the
-// parameter server of a part) or a ring.
+// Gradients summed by a collective's schedule over TCP, everybody to everybody (each worker is the
+// parameter server of a part) or a ring, or by runtime/mlt in the same two patterns.
 //
-// Parts are not of one length, as the slots of a schedule are, so that they are copied into slots
-// and back: some hundred microseconds for a million floats.
+// A ring adds in the order of workers that follow a part's own, so that both transports give the
+// same bits where nothing is lost. As parameter servers they do not: TCP's schedule adds the
+// nearest worker before first, MLT the lowest number first. Of a schedule parts are not of one
+// length, as its slots are, so that they are copied into slots and back: some hundred microseconds
+// for a million floats.
 
 #include "reduce.h"
 
 #include <string.h>
 #include <sys/resource.h>
+
+#define TCP_HEADERS 52u // IPv4, TCP and its timestamps
 
 static double cpu_s(void)
 {
@@ -40,8 +45,8 @@ static bool open_tcp(struct lab_train_reduce *reduce,
                                         : WEFT_ALGORITHM_DIRECT;
     const struct weft_algorithm_options options = {.kind = WEFT_COLLECTIVE_ALLREDUCE,
                                                    .rank_count = n};
-    const struct lab_connection_options connections = {.congestion = setting->congestion,
-                                                       .own_ip = setting->address};
+    const struct lab_connection_options connections = {
+        .congestion = setting->congestion, .own_ip = setting->addresses[reduce->self->rank]};
     if (!weft_algorithm_build(&reduce->schedule, algorithm, &options, arena, scratch, error) ||
         !lab_streams_of(&reduce->streams, &reduce->schedule, 1, arena, scratch, error)) {
         return false;
@@ -64,11 +69,45 @@ static bool open_tcp(struct lab_train_reduce *reduce,
                          error);
 }
 
+static bool open_mlt(struct lab_train_reduce *reduce,
+                     const struct lab_train_reduce_setting *setting, struct weft_arena scratch,
+                     struct weft_error *error)
+{
+    const struct lab_train_options *options = setting->options;
+    const struct weft_train_segments *segments = setting->segments;
+    uint32_t *first = WEFT_NEW(&scratch, uint32_t, (size_t)segments->tensor_count + 1);
+    for (uint32_t s = segments->count; s-- > 0;) {
+        first[segments->tensor[s]] = segments->first[s]; // of its tensor at last the first
+    }
+    first[segments->tensor_count] = segments->first[segments->count];
+    const struct lab_mlt_options wanted = {
+        .pattern = options->collective == LAB_TRAIN_RING ? LAB_MLT_RING : LAB_MLT_PS,
+        .tensor_count = segments->tensor_count,
+        .first = first,
+        .segment_floats = options->segment_floats,
+        .bound = options->mlt.bound,
+        .unimportant = options->mlt.unimportant,
+        .rescales = options->mlt.rescales,
+        .paths = options->mlt.paths,
+        .rate_Bps = setting->lab->rate_Bps,
+        .timeout_ms = options->timeout_ms,
+        .addresses = setting->addresses,
+    };
+    return lab_mlt_open(&reduce->mlt, reduce->self, &wanted, error);
+}
+
 bool lab_train_reduce_open(struct lab_train_reduce *reduce, struct lab_peer *self,
                            const struct lab_train_reduce_setting *setting, struct weft_arena *arena,
                            struct weft_arena scratch, struct weft_error *error)
 {
-    *reduce = (struct lab_train_reduce){.options = setting->options, .self = self};
+    *reduce = (struct lab_train_reduce){
+        .options = setting->options,
+        .self = self,
+        .segment_bytes = setting->lab->mtu_bytes - TCP_HEADERS,
+    };
+    if (setting->options->transport == LAB_TRAIN_MLT) {
+        return open_mlt(reduce, setting, scratch, error);
+    }
     divide(reduce, setting->segments, arena);
     return open_tcp(reduce, setting, arena, scratch, error);
 }
@@ -91,35 +130,51 @@ static bool sum_tcp(struct lab_train_reduce *reduce, float *vector, struct weft_
 bool lab_train_reduce_sum(struct lab_train_reduce *reduce, float *vector, struct weft_error *error)
 {
     double before_s = cpu_s();
-    bool fine = sum_tcp(reduce, vector, error);
+    bool fine = reduce->mlt != NULL ? lab_mlt_allreduce(reduce->mlt, vector, error)
+                                    : sum_tcp(reduce, vector, error);
     reduce->cpu_s += cpu_s() - before_s;
     return fine;
 }
 
 bool lab_train_reduce_wait(struct lab_train_reduce *reduce, struct weft_error *error)
 {
-    (void)reduce; // the kernel answers for TCP
-    (void)error;
-    return true;
+    return reduce->mlt == NULL || lab_mlt_wait(reduce->mlt, reduce->self->control, error);
 }
 
 void lab_train_reduce_count(struct lab_train_sums *sums, const struct lab_train_reduce *reduce)
 {
-    struct lab_tcp_counts tcp;
-    lab_connections_counts(&tcp, &reduce->connections, reduce->self->rank);
-    *sums = (struct lab_train_sums){
-        .counts = {.sent_bytes = lab_exec_counts(reduce->exec)->sent_bytes,
-                   .resends = tcp.retransmits,
-                   .ecn_marks = tcp.ecn_marks,
-                   .cpu_s = reduce->cpu_s},
-        .delivered_min_ratio = 1,
-    };
+    *sums = (struct lab_train_sums){.counts.cpu_s = reduce->cpu_s, .delivered_min_ratio = 1};
+    struct lab_train_counts *counts = &sums->counts;
+    if (reduce->mlt == NULL) {
+        struct lab_tcp_counts tcp;
+        lab_connections_counts(&tcp, &reduce->connections, reduce->self->rank);
+        counts->important_bytes = lab_exec_counts(reduce->exec)->sent_bytes;
+        counts->resends = tcp.retransmits;
+        counts->resent_bytes = tcp.retransmits * reduce->segment_bytes;
+        counts->ecn_marks = tcp.ecn_marks;
+        return;
+    }
+    const struct lab_mlt_counts *mlt = lab_mlt_counts(reduce->mlt);
+    counts->important_bytes = mlt->important.bytes;
+    counts->unimportant_bytes = mlt->unimportant.bytes;
+    counts->resends = mlt->resent.packets;
+    counts->resent_bytes = mlt->resent.bytes;
+    counts->control_bytes = mlt->control.bytes;
+    counts->ecn_marks = mlt->marked_packets;
+    sums->contributions_due = mlt->contributions_due;
+    sums->contributions_came = mlt->contributions_came;
+    sums->delivered_min_ratio = mlt->delivered_min_ratio;
 }
 
 void lab_train_reduce_close(struct lab_train_reduce *reduce)
 {
+    if (reduce->mlt != NULL) {
+        lab_mlt_close(reduce->mlt);
+    }
     if (reduce->exec != NULL) {
         lab_exec_close(reduce->exec);
     }
-    lab_connections_close(&reduce->connections);
+    if (reduce->connections.sockets != NULL) {
+        lab_connections_close(&reduce->connections);
+    }
 }

@@ -4,7 +4,7 @@
 
 // The sum of all workers' gradients over the network, by whichever transport.
 //
-//   gradient of each worker ──► [reduce] = schedule over TCP ──► the sum, the same bits everywhere
+//   gradient of each worker ──► [reduce] = schedule over TCP, or MLT ──► the sum, everywhere
 //
 // The vector is divided into parts of whole segments, segment s of S in part floor(s n / S), which
 // the worker of that number sums: by parameter servers and by a ring alike.
@@ -12,6 +12,7 @@
 #include "run.h"
 
 #include "runtime/collective/exec.h"
+#include "runtime/mlt/allreduce.h"
 
 // What a worker sent for sums since it began, and what came for those that it made.
 struct lab_train_sums {
@@ -23,8 +24,10 @@ struct lab_train_sums {
 struct lab_train_reduce {
     const struct lab_train_options *options;
     struct lab_peer *self;
-    uint32_t *part; // [workers + 1]: where parts begin in the vector
-    double cpu_s;   // of this process in sums
+    uint32_t *part;         // [workers + 1]: where parts begin in the vector
+    double cpu_s;           // of this process in sums
+    uint32_t segment_bytes; // of TCP: what a full packet carries
+    struct lab_mlt *mlt;    // NULL: TCP
     // TCP. A slot has room for the longest part.
     struct weft_schedule schedule;
     struct lab_stream_set streams;
@@ -41,7 +44,8 @@ struct lab_train_reduce_setting {
     const struct lab_train_options *options;
     const struct weft_train_segments *segments;
     const char *congestion;
-    uint32_t address; // of the worker
+    const uint32_t *addresses; // of all workers
+    const struct weft_lab *lab;
 };
 bool lab_train_reduce_open(struct lab_train_reduce *reduce, struct lab_peer *self,
                            const struct lab_train_reduce_setting *setting, struct weft_arena *arena,

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 const char *const lab_train_transport_names[LAB_TRAIN_TRANSPORTS + 1] = {
-    "reno", "cubic", "dctcp", "mltcp", NULL,
+    "reno", "cubic", "dctcp", "mltcp", "mlt", NULL,
 };
 const char *const lab_train_collective_names[LAB_TRAIN_COLLECTIVES + 1] = {"ps", "ring", NULL};
 
@@ -63,7 +63,32 @@ static bool build_net(struct lab_train *train, struct weft_arena *arena, struct 
     return true;
 }
 
+bool lab_train_layers(uint32_t *layer_count, const struct lab_train_options *options,
+                      struct weft_arena scratch, struct weft_error *error)
+{
+    struct lab_train train = {.options = options};
+    if (!build_net(&train, &scratch, error)) {
+        return false;
+    }
+    *layer_count = train.segments.tensor_count;
+    return true;
+}
+
 // ---- what workers report ----
+
+// sign: 1 or -1.
+static void add_counts(struct lab_train_counts *sum, const struct lab_train_counts *counts,
+                       int sign)
+{
+    uint64_t factor = (uint64_t)sign;
+    sum->important_bytes += factor * counts->important_bytes;
+    sum->unimportant_bytes += factor * counts->unimportant_bytes;
+    sum->resent_bytes += factor * counts->resent_bytes;
+    sum->control_bytes += factor * counts->control_bytes;
+    sum->resends += factor * counts->resends;
+    sum->ecn_marks += factor * counts->ecn_marks;
+    sum->cpu_s += sign * counts->cpu_s;
+}
 
 // Sums over all workers, whose nets must be the same.
 static bool sum_up(struct lab_train_report *sum, const struct running *running,
@@ -85,23 +110,9 @@ static bool sum_up(struct lab_train_report *sum, const struct running *running,
         if (report->sums.delivered_min_ratio < sum->sums.delivered_min_ratio) {
             sum->sums.delivered_min_ratio = report->sums.delivered_min_ratio;
         }
-        sum->sums.counts.sent_bytes += report->sums.counts.sent_bytes;
-        sum->sums.counts.resends += report->sums.counts.resends;
-        sum->sums.counts.ecn_marks += report->sums.counts.ecn_marks;
-        sum->sums.counts.cpu_s += report->sums.counts.cpu_s;
+        add_counts(&sum->sums.counts, &report->sums.counts, 1);
     }
     return true;
-}
-
-static struct lab_train_counts counts_between(const struct lab_train_counts *before,
-                                              const struct lab_train_counts *after)
-{
-    return (struct lab_train_counts){
-        .sent_bytes = after->sent_bytes - before->sent_bytes,
-        .resends = after->resends - before->resends,
-        .ecn_marks = after->ecn_marks - before->ecn_marks,
-        .cpu_s = after->cpu_s - before->cpu_s,
-    };
 }
 
 // Shows steps while workers are at them: those of worker 0, by the instants of their ends.
@@ -148,8 +159,9 @@ static bool lead_span(struct running *running, uint32_t first, uint32_t end,
         .loss = (sum.loss - running->before.loss) /
                 ((double)train->epoch_steps * train->options->batch),
         .seconds = running->seconds,
-        .counts = counts_between(&running->before.sums.counts, &sum.sums.counts),
+        .counts = sum.sums.counts,
     };
+    add_counts(&epoch->counts, &running->before.sums.counts, -1);
     lab_train_time(epoch, train, end - train->epoch_steps, end);
     running->before = sum;
     return true;

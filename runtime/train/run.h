@@ -22,6 +22,7 @@ enum lab_train_transport {
     LAB_TRAIN_CUBIC,
     LAB_TRAIN_DCTCP,
     LAB_TRAIN_MLTCP,
+    LAB_TRAIN_MLT,
     LAB_TRAIN_TRANSPORTS,
 };
 extern const char *const lab_train_transport_names[LAB_TRAIN_TRANSPORTS + 1]; // ends with NULL
@@ -32,6 +33,14 @@ enum lab_train_collective {
     LAB_TRAIN_COLLECTIVES,
 };
 extern const char *const lab_train_collective_names[LAB_TRAIN_COLLECTIVES + 1];
+
+// Of MLT, as in runtime/mlt/allreduce.h.
+struct lab_train_mlt_options {
+    double bound;       // share of a gradient that may be missing
+    double unimportant; // share of packets that ports drop before a long queue
+    bool rescales;
+    uint32_t paths;
+};
 
 struct lab_train_options {
     const struct weft_images *images;
@@ -46,6 +55,7 @@ struct lab_train_options {
     enum lab_train_transport transport;
     enum lab_train_collective collective;
     uint32_t segment_floats; // of a packet; parts of the vector consist of whole segments
+    struct lab_train_mlt_options mlt;
     struct lab_train_trouble_options trouble;
     uint32_t timeout_ms;
     weft_stop stop;
@@ -56,8 +66,12 @@ struct lab_train_options {
 
 // What was sent for sums, by all workers together.
 struct lab_train_counts {
-    uint64_t sent_bytes; // of gradients, sent for the first time
-    uint64_t resends;    // packets sent again
+    // Gradients and sums, sent for the first time: those that ports may drop, and all others. Of
+    // MLT with its own heads, of TCP without.
+    uint64_t important_bytes, unimportant_bytes;
+    uint64_t resent_bytes; // of TCP as if all that was sent again were full packets
+    uint64_t control_bytes;
+    uint64_t resends; // packets sent again
     uint64_t ecn_marks;
     double cpu_s; // of the processes while they summed, the kernel's work for them included
 };
@@ -99,8 +113,11 @@ struct lab_train_result {
     struct lab_train_ports ports;
 };
 
-// Runs in a lab that is up, wired as `network` says. Fails with INPUT where the net does not fit
-// the images, with IO where a worker fails, dies or has another net than the others; no process is
+// How many layers of the net have numbers. Fails with INPUT where the net does not fit the images.
+bool lab_train_layers(uint32_t *layer_count, const struct lab_train_options *options,
+                      struct weft_arena scratch, struct weft_error *error) WEFT_MUST_USE;
+// Runs in a lab that is up, wired as `network` says. Fails as lab_train_layers
+// does, with IO where a worker fails, dies or has another net than the others; no process is
 // left then.
 bool lab_train_run(struct lab_train_result *result, const struct lab_train_options *options,
                    const struct lab_train_network *network, const struct weft_lab *lab,

@@ -10,6 +10,7 @@
 #include "trouble.h"
 
 #include "runtime/process/connections.h"
+#include "runtime/testbed/fault.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -223,6 +224,34 @@ static int live(struct lab_peer *self, void *context)
     return (int)error.code;
 }
 
+// ---- a link that loses packets ----
+
+// At both ends, of what comes to each.
+static bool lose(const struct lab_train_trouble *trouble, struct weft_error *error)
+{
+    const struct weft_lab_cable *gray = &trouble->network->gray;
+    double loss = trouble->options.loss;
+    return weft_lab_lose(trouble->lab, gray->nodes[0], gray->ports[0], loss, error) &&
+           weft_lab_lose(trouble->lab, gray->nodes[1], gray->ports[1], loss, error);
+}
+
+static bool count_losses(struct lab_train_trouble_result *sum,
+                         const struct lab_train_trouble *trouble, struct weft_error *error)
+{
+    const struct weft_lab_cable *gray = &trouble->network->gray;
+    for (uint32_t i = 0; i < 2 && trouble->options.kind == LAB_TRAIN_GRAY; i++) {
+        struct classes_loss loss;
+        if (!weft_lab_losses(&loss, trouble->lab, gray->nodes[i], gray->ports[i], error)) {
+            return false;
+        }
+        sum->link_packets += loss.packets;
+        sum->lost_packets += loss.lost;
+    }
+    return true;
+}
+
+// ---- all of it ----
+
 bool lab_train_trouble_begin(struct lab_train_trouble *trouble,
                              const struct lab_train_trouble_options *options,
                              const struct lab_train_network *network, const struct weft_lab *lab,
@@ -237,7 +266,7 @@ bool lab_train_trouble_begin(struct lab_train_trouble *trouble,
     };
     bool is_incast = options->kind == LAB_TRAIN_INCAST;
     if (!is_incast && options->kind != LAB_TRAIN_CROSS) {
-        return true;
+        return options->kind != LAB_TRAIN_GRAY || lose(trouble, error);
     }
     uint32_t hosts = network->host_count, flows = options->flows;
     trouble->streams = WEFT_NEW(arena, struct lab_stream, (size_t)hosts * flows + 1);
@@ -270,6 +299,9 @@ bool lab_train_trouble_end(struct lab_train_trouble_result *result,
         sum.bursts += each[i].bursts;
         sum.sent_bytes += each[i].sent_bytes;
         sum.received_bytes += each[i].received_bytes;
+    }
+    if (!count_losses(&sum, trouble, error)) {
+        return false;
     }
     *result = sum;
     return true;

@@ -129,12 +129,17 @@ int lab_train_worker(struct lab_peer *self, void *context)
     struct weft_error error = {.code = WEFT_OK};
     struct weft_arena scratch = train->scratch;
     struct weft_arena arena = weft_arena_split(&scratch);
+    uint32_t *addresses = WEFT_NEW(&arena, uint32_t, self->count);
     const struct lab_train_reduce_setting setting = {
         .options = train->options,
         .segments = &train->segments,
         .congestion = train->congestion,
-        .address = weft_lab_server_address(server),
+        .addresses = addresses,
+        .lab = train->lab,
     };
+    for (uint32_t w = 0; w < self->count; w++) {
+        addresses[w] = weft_lab_server_address(train->network->workers[w]);
+    }
     open_work(&work, &arena);
     bool fine = lab_peer_enter(weft_lab_server_netns(netns, train->lab->name, server), &error) &&
                 lab_train_reduce_open(&work.reduce, self, &setting, &arena, scratch, &error) &&

@@ -18,9 +18,15 @@ static const struct lab_train_test *test_of(const struct lab_train_result *resul
     return NULL;
 }
 
+static double first_bytes(const struct lab_train_counts *counts)
+{
+    return (double)(counts->important_bytes + counts->unimportant_bytes);
+}
+
 static double cpu_s_per_byte(const struct lab_train_counts *counts)
 {
-    return counts->sent_bytes > 0 ? counts->cpu_s / (double)counts->sent_bytes : 0;
+    double bytes = first_bytes(counts);
+    return bytes > 0 ? counts->cpu_s / bytes : 0;
 }
 
 // ---- JSON ----
@@ -41,7 +47,12 @@ static void set_training(json_t *object, const struct lab_train_epoch *epoch)
     weft_set_real(object, "seconds", epoch->seconds);
     set_times(object, "step_s", &epoch->step);
     set_times(object, "exchange_s", &epoch->exchange);
-    weft_set_count(object, "sent_bytes", counts->sent_bytes);
+    json_t *bytes = json_object();
+    weft_set_count(bytes, "important", counts->important_bytes);
+    weft_set_count(bytes, "unimportant", counts->unimportant_bytes);
+    weft_set_count(bytes, "resent", counts->resent_bytes);
+    weft_set_count(bytes, "control", counts->control_bytes);
+    weft_set(object, "sent_bytes", bytes);
     weft_set_count(object, "resends", counts->resends);
     weft_set_count(object, "ecn_marks", counts->ecn_marks);
     weft_set_real(object, "cpu_s", counts->cpu_s);
@@ -91,6 +102,10 @@ static void set_network(json_t *object, const struct lab_train_request *request)
     weft_set_count(trouble, "received_bytes", result->trouble.received_bytes);
     weft_set_real(trouble, "seconds", result->trouble.seconds);
     weft_set(object, "other_traffic", trouble);
+    json_t *gray = json_object();
+    weft_set_count(gray, "packets", result->trouble.link_packets);
+    weft_set_count(gray, "lost_packets", result->trouble.lost_packets);
+    weft_set(object, "gray_link", gray);
 }
 
 static void print_json(const struct lab_train_request *request)
@@ -182,9 +197,14 @@ static void print_text(const struct lab_train_request *request)
     cli_say(cli,
             "\nsent %s of gradients in %u steps, %.4f of them delivered; %.2f ns of processor "
             "a byte; ports dropped %llu packets\n",
-            weft_show_bytes(bytes, (double)result->whole.counts.sent_bytes), result->step_count,
+            weft_show_bytes(bytes, first_bytes(&result->whole.counts)), result->step_count,
             result->delivered_ratio, 1e9 * cpu_s_per_byte(&result->whole.counts),
             (unsigned long long)result->ports.dropped);
+    if (trouble->link_packets > 0) {
+        cli_say(cli, "the gray link lost %llu of %llu packets\n",
+                (unsigned long long)trouble->lost_packets,
+                (unsigned long long)trouble->link_packets);
+    }
     if (trouble->sent_bytes > 0) {
         cli_say(cli, "other traffic: %s sent, %s received\n",
                 weft_show_bytes(bytes, (double)trouble->sent_bytes),

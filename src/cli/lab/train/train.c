@@ -5,6 +5,7 @@
 #include "train.h"
 
 #include "weft/format.h"
+#include "weft/mlt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,12 @@ enum {
     KEY_WORKERS = 1,
     KEY_TRANSPORT,
     KEY_COLLECTIVE,
+    KEY_LOSS_BOUND,
+    KEY_UNIMPORTANT,
+    KEY_RESCALE,
+    KEY_PATHS,
+    KEY_QUEUES,
+    KEY_THRESHOLD,
     KEY_TROUBLE,
     KEY_LOSS,
     KEY_BURST,
@@ -38,12 +45,30 @@ enum {
     KEY_TIMEOUT,
 };
 
+#define UDP_HEADERS 28u // of UDP and IPv4
+
 static const struct argp_option options[] = {
     {"workers", KEY_WORKERS, "N", 0, "processes that train, each in a server of its own (8)", 0},
-    {"transport", KEY_TRANSPORT, "T", 0, "of gradients: reno (default), cubic, dctcp or mltcp", 0},
+    {"transport", KEY_TRANSPORT, "T", 0,
+     "of gradients: reno (default), cubic, dctcp or mltcp, which are TCP, or mlt", 0},
     {"collective", KEY_COLLECTIVE, "C", 0,
      "how gradients are summed: ps (each worker is the parameter server of a part; default) or "
      "ring",
+     0},
+    {"loss-bound", KEY_LOSS_BOUND, "P", 0,
+     "of mlt: share of a gradient that may be missing in a sum (0.1); 0: none", 0},
+    {"unimportant", KEY_UNIMPORTANT, "U", 0,
+     "of mlt: share of packets, those of the smallest numbers, that ports drop first (0.5)", 0},
+    {"rescale", KEY_RESCALE, NULL, 0,
+     "of mlt: sums over what came, times the workers; else what is missing counts as 0", 0},
+    {"paths", KEY_PATHS, "N", 0, "of mlt: source ports, by which switches choose a path (16)", 0},
+    {"queues", KEY_QUEUES, "N", 0,
+     "of mlt: queues of a port for gradients, front layers first, before all other traffic; 0: "
+     "ports are as for TCP (4)",
+     0},
+    {"threshold", KEY_THRESHOLD, "N", 0,
+     "of mlt: packets in a queue from which on ports drop unimportant packets and mark the others "
+     "(16)",
      0},
     {"trouble", KEY_TROUBLE, "T", 0,
      "none (default); incast: all hosts send bursts to one worker's server at once; gray: one link "
@@ -56,24 +81,23 @@ static const struct argp_option options[] = {
     {"hosts", KEY_HOSTS, "N", 0, "servers beside the workers', which send other traffic (4)", 0},
     {"radix", KEY_RADIX, "N", 0, "ports of a switch of the leaf-spine, half of them to servers (6)",
      0},
-    {"rate", KEY_RATE, "R", 0, "of a port (100Mbps)", 0},
+    {"rate", KEY_RATE, "R", 0, "of a port (50Mbps)", 0},
     {"mtu", KEY_MTU, "BYTES", 0, "size of the largest packet (1500)", 0},
     {"buffer", KEY_BUFFER, "SIZE", 0, "size of the queue of a port (64 packets)", 0},
     {"ecn", KEY_ECN, "N", 0,
      "ports mark packets that find N or more waiting; 0: they mark none (dctcp 20, else 0)", 0},
     {"net", KEY_NET, "N", 0, "mlp (default), cnn, or layers such as conv:8x5,pool:2,dense:10", 0},
     {"batch", KEY_BATCH, "N", 0, "images of a step, of all workers together (64)", 0},
-    {"epochs", KEY_EPOCHS, "N", 0, "passes over the images (8)", 0},
+    {"epochs", KEY_EPOCHS, "N", 0, "how often all images are seen (12)", 0},
     {"steps", KEY_STEPS, "N", 0, "at most so many steps of an epoch", 0},
-    {"learning-rate", KEY_LEARNING, "R", 0, "of descent, by the mean gradient (0.1)", 0},
-    {"momentum", KEY_MOMENTUM, "M", 0, "of descent (0)", 0},
-    {"test", KEY_TEST, "SHARE", 0, "of the images, the last ones, that are not trained on (0.1)",
-     0},
+    {"learning-rate", KEY_LEARNING, "R", 0, "of the mean gradient of a batch (0.05)", 0},
+    {"momentum", KEY_MOMENTUM, "M", 0, "of the descent; 0 = none (0.9)", 0},
+    {"test", KEY_TEST, "N", 0, "images kept for the test, other ones for each seed (a tenth)", 0},
     {"test-every", KEY_TEST_EVERY, "N", 0,
      "steps between two tests, whose time does not count (7); 0: at the ends of epochs", 0},
     {"accuracies", KEY_ACCURACIES, "A,...", 0,
      "the time until each is told (0.5,0.8,0.85,0.9,0.95)", 0},
-    {"segment", KEY_SEGMENT, "N", 0, "numbers of a packet (256)", 0},
+    {"segment", KEY_SEGMENT, "N", 0, "numbers of a packet (as many as it takes)", 0},
     {"timeout", KEY_TIMEOUT, "S", 0, "seconds without any progress that end the run (20)", 0},
     LAB_NAME_OPTION,
     {0},
@@ -179,7 +203,7 @@ static error_t parse_training(int key, char *argument, struct argp_state *state)
     case KEY_MOMENTUM:
         return take_share(cli, &train->momentum, "momentum", argument);
     case KEY_TEST:
-        return take_share(cli, &request->test_share, "test", argument);
+        return cli_count(cli, &request->test_count, "test", argument, 1, 1u << 30);
     case KEY_TEST_EVERY:
         return cli_count(cli, &train->test_every, "test-every", argument, 0, 1000000);
     case KEY_ACCURACIES:
@@ -222,6 +246,31 @@ static error_t parse_trouble(int key, char *argument, struct argp_state *state)
     }
 }
 
+static error_t parse_mlt(int key, char *argument, struct argp_state *state)
+{
+    struct lab_train_request *request = state->input;
+    struct lab_train_mlt_options *mlt = &request->options.mlt;
+    struct cli *cli = request->cli;
+    request->mlt_given = request->mlt_given || (key >= KEY_LOSS_BOUND && key <= KEY_THRESHOLD);
+    switch (key) {
+    case KEY_LOSS_BOUND:
+        return take_share(cli, &mlt->bound, "loss-bound", argument);
+    case KEY_UNIMPORTANT:
+        return take_share(cli, &mlt->unimportant, "unimportant", argument);
+    case KEY_RESCALE:
+        mlt->rescales = true;
+        return 0;
+    case KEY_PATHS:
+        return cli_count(cli, &mlt->paths, "paths", argument, 1, 256);
+    case KEY_QUEUES:
+        return cli_count(cli, &request->classes.queues, "queues", argument, 0, CLASSES_QUEUES_MAX);
+    case KEY_THRESHOLD:
+        return cli_count(cli, &request->classes.threshold_packets, "threshold", argument, 1, 99999);
+    default:
+        return parse_trouble(key, argument, state);
+    }
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct lab_train_request *request = state->input;
@@ -259,7 +308,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_TIMEOUT:
         return cli_count(cli, &request->timeout_s, "timeout", argument, 1, 3600);
     default:
-        return parse_trouble(key, argument, state);
+        return parse_mlt(key, argument, state);
     }
 }
 
@@ -279,12 +328,12 @@ static bool load_images(struct lab_train_request *request)
         return false;
     }
     uint32_t count = request->images.count;
-    uint32_t tests = (uint32_t)(request->test_share * count + 0.5);
+    uint32_t tests = request->test_count > 0 ? request->test_count : count / 10;
     uint32_t *places = WEFT_NEW(&cli->arena, uint32_t, count);
     for (uint32_t i = 0; i < count; i++) {
         places[i] = i;
     }
-    if (tests < request->worker_count || count - tests < request->options.batch) {
+    if (tests < request->worker_count || tests >= count || count - tests < request->options.batch) {
         return weft_fail(&cli->error, WEFT_INPUT,
                          "%s: of %u images %u are for the test and %u to train on, but %u workers "
                          "test at least one each and a step takes %u; change --test or --batch",
@@ -295,6 +344,30 @@ static bool load_images(struct lab_train_request *request)
         (struct weft_train_split){count - tests, tests, places, places + count - tests};
     request->options.images = &request->images;
     request->options.split = &request->split;
+    return true;
+}
+
+// How ports treat what is sent: with queues for MLT's gradients, or with one that may mark.
+static bool set_ports(struct lab_train_request *request)
+{
+    struct cli *cli = request->cli;
+    struct lab_train_options *train = &request->options;
+    bool mlt = train->transport == LAB_TRAIN_MLT;
+    if (!mlt && request->mlt_given) {
+        return cli_misuse(cli, "--loss-bound, --unimportant, --rescale, --paths, --queues and "
+                               "--threshold are for --transport mlt");
+    }
+    if (mlt && request->classes.queues > 0) {
+        if (request->port.mark_packets != WEFT_NONE) {
+            return cli_misuse(cli, "--ecn: ports with queues for gradients mark from --threshold "
+                                   "on; leave it out, or write --queues 0");
+        }
+        request->port.classes = request->classes;
+    }
+    // DCTCP's K at 1 Gbit/s (SIGCOMM 2010, section 4.1).
+    uint32_t none = train->transport == LAB_TRAIN_DCTCP ? 20 : 0;
+    uint32_t *marks = &request->port.mark_packets;
+    *marks = *marks == WEFT_NONE ? none : *marks;
     return true;
 }
 
@@ -313,15 +386,19 @@ static bool prepare(struct lab_train_request *request)
         return weft_fail(&cli->error, WEFT_INPUT, "--trouble %s needs --hosts %u or more",
                          lab_train_trouble_names[kind], needed);
     }
-    if (train->transport == LAB_TRAIN_DCTCP && request->port.mark_packets == WEFT_NONE) {
-        request->port.mark_packets = 20; // DCTCP's K at 1 Gbit/s (SIGCOMM 2010, section 4.1)
+    uint32_t room = (request->port.mtu_bytes - WEFT_MLT_DATA_HEAD_BYTES - UDP_HEADERS) / 4;
+    train->segment_floats = train->segment_floats > 0 ? train->segment_floats : room;
+    if (train->segment_floats > room) {
+        return weft_fail(&cli->error, WEFT_INPUT,
+                         "--segment: %u numbers are more than a packet of %u bytes takes, %u",
+                         train->segment_floats, request->port.mtu_bytes, room);
     }
-    request->port.mark_packets =
-        request->port.mark_packets == WEFT_NONE ? 0 : request->port.mark_packets;
     train->seed = cli->seed;
     train->trouble.seed = cli->seed;
     train->timeout_ms = 1000 * request->timeout_s;
     return load_images(request) &&
+           lab_train_layers(&request->classes.layers, train, cli->scratch, &cli->error) &&
+           set_ports(request) &&
            lab_train_network_build(&request->network, request->worker_count, request->host_count,
                                    request->radix, &cli->arena, cli->scratch, &cli->error);
 }
@@ -382,19 +459,20 @@ int lab_train(int argc, char **argv)
     struct cli cli;
     struct lab_train_request request = {
         .cli = &cli,
-        .test_share = 0.1,
         .worker_count = 8,
         .host_count = 4,
         .radix = 6,
         .timeout_s = 20,
-        .port = {.rate_Bps = 12.5e6, .mtu_bytes = 1500, .mark_packets = WEFT_NONE},
+        .classes = {.queues = 4, .threshold_packets = 16},
+        .port = {.rate_Bps = 6.25e6, .mtu_bytes = 1500, .mark_packets = WEFT_NONE},
         .options =
             {.net = WEFT_TRAIN_MLP,
              .batch = 64,
-             .epochs = 8,
+             .epochs = 12,
              .test_every = 7,
-             .rate = 0.1,
-             .segment_floats = 256,
+             .rate = 0.05,
+             .momentum = 0.9,
+             .mlt = {.bound = 0.1, .unimportant = 0.5, .paths = 16},
              .trouble = {.burst_bytes = 64000, .pause_ns = 100000000, .flows = 2, .loss = 0.01},
              .fault_worker = WEFT_NONE},
         .accuracy_count = 5,

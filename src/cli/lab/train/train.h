@@ -14,10 +14,12 @@ struct lab_train_request {
     const char *images_path, *labels_path; // NULL: the digits that are shipped
     const char *name;                      // of the lab
     bool name_given;
-    double test_share;
+    uint32_t test_count; // 0: a tenth
+    bool mlt_given;      // an option that is for MLT alone
     uint32_t worker_count, host_count, radix;
     uint32_t timeout_s;
     struct weft_lab_options port;
+    struct classes_settings classes; // of MLT's ports
     struct lab_train_options options;
     uint32_t accuracy_count;
     double accuracies[LAB_TRAIN_ACCURACIES_MAX];
