@@ -31,6 +31,8 @@ struct report {
     double worst_ratio;
     struct lab_exec_counts counts; // so far
     struct lab_tcp_counts tcp;
+    struct lab_mlt_counts mlt;
+    uint64_t digest; // of the sums
 };
 
 bool lab_ranks_prepare(struct lab_ranks *ranks, const struct weft_schedule *schedule,
@@ -60,6 +62,11 @@ bool lab_ranks_prepare(struct lab_ranks *ranks, const struct weft_schedule *sche
             schedule->rank_count, weft_show_bytes(text, wanted));
         return weft_remedy(error, "size", "%s", "");
     }
+    const uint64_t vector_elements = (uint64_t)ranks->slot_elements * schedule->chunk_count;
+    if (options->uses_mlt && vector_elements > UINT32_MAX) {
+        return weft_fail(error, WEFT_INPUT, "MLT takes up to 16 GiB in one collective");
+    }
+    ranks->tensors[1] = (uint32_t)vector_elements;
     if (!lab_streams_of(&ranks->streams, schedule, ranks->options.lanes, arena, scratch, error)) {
         return false;
     }
@@ -75,9 +82,50 @@ struct work {
     const struct lab_ranks *ranks;
     struct lab_peer *self;
     struct lab_connections connections;
-    struct lab_exec *exec;
+    struct lab_exec *exec; // or
+    struct lab_mlt *mlt;
     void *memory;
 };
+
+// Waits for the coordinator's word; MLT's peers are answered meanwhile.
+static bool hear(struct work *work, struct order *order, struct weft_error *error)
+{
+    return (work->mlt == NULL || lab_mlt_wait(work->mlt, work->self->control, error)) &&
+           lab_peer_receive(work->self, LAB_MESSAGE_GO, order, sizeof *order, error);
+}
+
+static bool run_once(struct work *work, struct weft_error *error)
+{
+    return work->mlt != NULL ? lab_mlt_allreduce(work->mlt, work->memory, error)
+                             : lab_exec_run(work->exec, work->memory, error);
+}
+
+static uint64_t digest_of(const uint32_t *words, size_t count)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; i < count; i++) {
+        digest = weft_hash(digest ^ words[i]);
+    }
+    return digest;
+}
+
+// What can be held against sums made directly.
+static bool check_sums(struct work *work, const struct lab_data *data, struct report *report,
+                       struct weft_error *error)
+{
+    const struct lab_ranks *ranks = work->ranks;
+    if (work->mlt != NULL && ranks->options.mlt.bound > 0) {
+        report->digest = digest_of(work->memory, ranks->tensors[1]);
+        return true;
+    }
+    for (uint32_t i = 0; i < ranks->schedule->chunk_count; i++) {
+        if (!lab_check(&report->worst_ratio, work->memory, data, i, error) ||
+            !lab_peer_alive(work->self, error)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 static void sleep_ns(uint64_t ns)
 {
@@ -114,7 +162,7 @@ static bool do_iteration(struct work *work, const struct order *order, struct we
     // All are ready before any begins.
     struct order again;
     if (!lab_peer_send(work->self, LAB_MESSAGE_READY, NULL, 0, error) ||
-        !lab_peer_receive(work->self, LAB_MESSAGE_GO, &again, sizeof again, error)) {
+        !hear(work, &again, error)) {
         return false;
     }
     suffer_fault(options, rank, order->iteration);
@@ -123,23 +171,37 @@ static bool do_iteration(struct work *work, const struct order *order, struct we
         sleep_ns(options->late_ns);
     }
     report.begin_ns = lab_now_ns();
-    if (!lab_exec_run(work->exec, work->memory, error)) {
+    if (!run_once(work, error)) {
         return false;
     }
     report.end_ns = lab_now_ns();
-    for (uint32_t i = 0; options->check && i < ranks->schedule->chunk_count; i++) {
-        if (!lab_check(&report.worst_ratio, work->memory, &data, i, error) ||
-            !lab_peer_alive(work->self, error)) {
-            return false;
-        }
+    if (options->check && !check_sums(work, &data, &report, error)) {
+        return false;
     }
-    report.counts = *lab_exec_counts(work->exec);
-    lab_connections_counts(&report.tcp, &work->connections, rank);
+    if (work->mlt != NULL) {
+        report.mlt = *lab_mlt_counts(work->mlt);
+    } else {
+        report.counts = *lab_exec_counts(work->exec);
+        lab_connections_counts(&report.tcp, &work->connections, rank);
+    }
     return lab_peer_send(work->self, LAB_MESSAGE_RESULT, &report, sizeof report, error);
 }
 
 // Iterations as the coordinator orders them, until it sends END.
 static bool do_all(struct work *work, struct weft_error *error)
+{
+    for (;;) {
+        struct order order;
+        if (!hear(work, &order, error)) {
+            return error->code == WEFT_OK; // the end
+        }
+        if (!do_iteration(work, &order, error)) {
+            return false;
+        }
+    }
+}
+
+static bool do_tcp(struct work *work, struct weft_error *error)
 {
     const struct lab_ranks *ranks = work->ranks;
     struct lab_peer *self = work->self;
@@ -156,19 +218,41 @@ static bool do_all(struct work *work, struct weft_error *error)
         .zero_copy = ranks->options.connections.zero_copy,
         .round_by_round = ranks->options.round_by_round,
     };
-    if (!lab_exec_open(&work->exec, self, &work->connections, &ops, &options, error)) {
+    struct lab_connection_options connections = ranks->options.connections;
+    if (ranks->options.addresses != NULL) {
+        connections.own_ip = ranks->options.addresses[self->rank];
+    }
+    if (!lab_connections_open(&work->connections, self, ranks->streams.list, ranks->streams.count,
+                              &connections, error)) {
         return false;
     }
-    bool fine = true;
-    while (fine) {
-        struct order order;
-        if (!lab_peer_receive(self, LAB_MESSAGE_GO, &order, sizeof order, error)) {
-            fine = error->code == WEFT_OK; // the end
-            break;
-        }
-        fine = do_iteration(work, &order, error);
+    bool fine = lab_exec_open(&work->exec, self, &work->connections, &ops, &options, error);
+    if (fine) {
+        fine = do_all(work, error);
+        lab_exec_close(work->exec);
     }
-    lab_exec_close(work->exec);
+    lab_connections_close(&work->connections);
+    return fine;
+}
+
+static bool do_mlt(struct work *work, struct weft_error *error)
+{
+    const struct lab_ranks_options *options = &work->ranks->options;
+    struct weft_arena scratch = work->ranks->scratch;
+    struct lab_mlt_options mlt = options->mlt;
+    uint32_t *own = WEFT_NEW(&scratch, uint32_t, work->self->count);
+    own[work->self->rank] = options->connections.own_ip;
+    mlt.tensor_count = 1;
+    mlt.first = work->ranks->tensors;
+    mlt.timeout_ms = options->timeout_ms;
+    mlt.addresses = options->addresses != NULL         ? options->addresses
+                    : options->connections.own_ip != 0 ? own
+                                                       : NULL;
+    if (!lab_mlt_open(&work->mlt, work->self, &mlt, error)) {
+        return false;
+    }
+    const bool fine = do_all(work, error);
+    lab_mlt_close(work->mlt);
     return fine;
 }
 
@@ -184,10 +268,6 @@ int lab_rank_main(struct lab_peer *self, void *context)
     struct weft_error error = {.code = WEFT_OK};
     size_t bytes =
         ranks->slot_elements * lab_type_bytes(ranks->options.type) * ranks->schedule->slot_count;
-    struct lab_connection_options options = ranks->options.connections;
-    if (ranks->options.addresses != NULL) {
-        options.own_ip = ranks->options.addresses[self->rank];
-    }
     work.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bool fine = work.memory != MAP_FAILED;
     if (!fine) {
@@ -195,12 +275,7 @@ int lab_rank_main(struct lab_peer *self, void *context)
                   strerror(errno));
     }
     fine = fine && enter(ranks, self->rank, &error) &&
-           lab_connections_open(&work.connections, self, ranks->streams.list, ranks->streams.count,
-                                &options, &error);
-    if (fine) {
-        fine = do_all(&work, &error);
-        lab_connections_close(&work.connections);
-    }
+           (ranks->options.uses_mlt ? do_mlt(&work, &error) : do_tcp(&work, &error));
     if (!fine) {
         lab_peer_fail(self, &error);
     }
@@ -230,6 +305,24 @@ static void add_counts(struct lab_ranks_result *result, const struct report *rep
     result->tcp.segments += report->tcp.segments;
     result->tcp.retransmits += report->tcp.retransmits;
     result->tcp.ecn_marks += report->tcp.ecn_marks;
+    lab_mlt_counts_add(&result->mlt, &report->mlt);
+}
+
+// What all ranks hold, where a share may be missing: the same bits, and no tensor below its bound.
+static bool check_ranks(const struct report *reports, uint32_t count, double bound,
+                        struct weft_error *error)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (reports[i].digest != reports[0].digest) {
+            return weft_fail(error, WEFT_INFEASIBLE, "ranks 0 and %u hold different sums", i);
+        }
+        if (reports[i].mlt.delivered_min_ratio < 1 - bound) {
+            return weft_fail(error, WEFT_INFEASIBLE,
+                             "rank %u: a tensor was delivered to %.6f, but %.6f is the bound", i,
+                             reports[i].mlt.delivered_min_ratio, 1 - bound);
+        }
+    }
+    return true;
 }
 
 // The time of one iteration, from what the ranks reported.
@@ -267,6 +360,10 @@ static bool lead_iterations(struct lab_ranks_result *result, struct lab_coordina
             return false;
         }
         result->times[i] = time_of(reports, coordinator->count, ranks->options.late_rank);
+        if (ranks->options.check && ranks->options.uses_mlt &&
+            !check_ranks(reports, coordinator->count, ranks->options.mlt.bound, error)) {
+            return false;
+        }
     }
     return true;
 }

@@ -7,17 +7,24 @@
 //   schedule ──► [ranks] = coordinator + peers (connections, exec) ──► times, counts, checked sums
 
 #include "exec.h"
+#include "runtime/mlt/allreduce.h"
 
 struct lab_ranks_options {
     uint64_t size_bytes; // of the collective, S
     enum lab_type type;
     uint32_t iterations; // >= 1
-    bool check;          // every iteration's sums; whole numbers and reals in turn
-    uint32_t lanes;      // connections from a rank to another; 0 = 1
+    // Every iteration's sums; whole numbers and reals in turn. Where MLT may lose a share, whether
+    // all ranks hold the same bits, and at least what the bound says was delivered.
+    bool check;
+    uint32_t lanes; // connections from a rank to another; 0 = 1
     uint32_t segment_bytes;
     bool round_by_round; // as in exec.h; sets the connections' unsent_bytes
     uint32_t timeout_ms;
     struct lab_connection_options connections;
+    // By MLT over UDP instead of the schedule over TCP: an allreduce of float32. Ranks set its
+    // tensors, timeout and addresses.
+    bool uses_mlt;
+    struct lab_mlt_options mlt;
     uint32_t late_rank; // begins late_ns after the others; WEFT_NONE = nobody
     uint64_t late_ns;
     // A fault, for tests: this rank ends itself, or stops and stays, in the middle of iteration
@@ -46,6 +53,7 @@ struct lab_ranks_result {
     struct lab_ranks_time *times;
     struct lab_exec_counts counts; // of all ranks together
     struct lab_tcp_counts tcp;
+    struct lab_mlt_counts mlt; // delivered_min_ratio: the least of all
     // Of all ranks that were forked.
     double cpu_s;
     uint64_t preemptions; // a rank had to leave its processor to somebody else
@@ -58,6 +66,7 @@ struct lab_ranks {
     struct lab_ranks_options options;
     size_t slot_elements;
     struct lab_stream_set streams;
+    uint32_t tensors[2]; // of MLT: one, of all elements
     struct weft_arena scratch;
 };
 

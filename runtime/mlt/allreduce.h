@@ -77,6 +77,9 @@ struct lab_mlt_counts {
     uint64_t waits;
 };
 
+// Adds those of another rank; delivered_min_ratio becomes the least, of counts that are not zero.
+void lab_mlt_counts_add(struct lab_mlt_counts *sum, const struct lab_mlt_counts *counts);
+
 struct lab_mlt;
 
 // Opens sockets, tells the coordinator where they are and hears where the others are: on its side

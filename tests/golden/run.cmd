@@ -21,6 +21,17 @@ try weft-run -n 4 --collective ring --lab My-Lab
 try weft-run -n 4 --collective ring --lab nosuchlab
 try weft-run -n 4 --collective no-such-file.xml
 try weft-run -n 130 --collective ring --type bf16 --check
+# MLT: what it cannot run, and whose options these are.
+try weft-run -n 4 --collective ring --transport udp
+try weft-run -n 4 --collective ring --loss-bound 0.1
+try weft-run -n 4 --collective ring --transport mlt --loss-bound 1
+try weft-run -n 4 --collective ring --transport mlt --paths 65
+try weft-run -n 4 --collective ring --transport mlt --rate 10
+try weft-run -n 4 --collective ring --transport mlt --cc reno
+try weft-run -n 4 --collective ring --transport mlt --lanes 2
+try weft-run -n 4 --collective halving-doubling --transport mlt
+try weft-run -n 4 --collective ring --kind reduce-scatter --transport mlt
+try weft-run -n 4 --collective ring --type bf16 --transport mlt
 # As rank 0 of two that mpirun started: a rendezvous and a secret go together.
 export OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2
 try weft-run --collective ring --rendezvous 10.0.0.1:4000

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft-run: runs a collective by real processes over TCP, times and checks it.
+// weft-run: runs a collective by real processes over TCP or MLT, times and checks it.
 //
 // Options become a schedule (by name, or from an MSCCL program) and the options of its ranks; the
 // ranks are forked, started in the servers of a lab, or are the processes of mpirun, of which rank
@@ -17,13 +17,15 @@
 #include <unistd.h>
 
 static const char doc[] =
-    "Runs a collective's schedule by one process a rank over TCP, and tells its time.\v"
+    "Runs a collective's schedule by one process a rank over TCP, or an allreduce over MLT, and "
+    "tells its time.\v"
     "Under mpirun each of its processes is a rank: leave out -n. With --rendezvous they may be on "
     "several machines, which --secret lets know each other.\n\n"
     "Examples:\n"
     "  weft-run -n 8 --collective ring --size 64MB --check\n"
     "  weft-run -n 8 --collective stragglar --straggler 3 --late 200ms --size 64MB\n"
     "  weft-run -n 8 --lab lab --collective ring --size 4MB   # after weft lab up --hosts 8\n"
+    "  weft-run -n 8 --collective direct --transport mlt --loss-bound 0.1 --size 4MB\n"
     "  mpirun -n 4 weft-run --collective halving-doubling --size 16MB --check --json\n";
 
 #define RANKS_MAX 1024u
@@ -78,6 +80,16 @@ static const struct argp_option options[] = {
      "a rank sends all of a round before any of a later one", 0},
     {"zero-copy", KEY_ZERO_COPY, NULL, 0, "send with MSG_ZEROCOPY", 0},
     {"cc", KEY_CC, "NAME", 0, "congestion control: reno, cubic, dctcp, mltcp (the system's)", 0},
+    {"transport", RUN_TRANSPORT, "T", 0,
+     "tcp (default), or mlt: an allreduce by ring or direct over UDP, of which a share may be lost",
+     0},
+    {"loss-bound", RUN_LOSS_BOUND, "P", 0, "of mlt: share of contributions that may be lost (0)",
+     0},
+    {"unimportant", RUN_UNIMPORTANT, "U", 0,
+     "of mlt: share of segments, those of least norm, that ports may drop first (0)", 0},
+    {"rescale", RUN_RESCALE, NULL, 0, "of mlt: sums over what came, times the ranks", 0},
+    {"paths", RUN_PATHS, "N", 0, "of mlt: source ports that packets are spread over (1)", 0},
+    {"rate", RUN_RATE, "R", 0, "of mlt: what a rank may send at most (the lab's; 10Gbps)", 0},
     {"timeout", KEY_TIMEOUT, "T", 0, "a peer that is silent for so long ends the run (10s)", 0},
     {"fault", KEY_FAULT, "kill|stop:R@K", 0,
      "try a failure: rank R dies, or stops, in iteration K (from 0)", 0},
@@ -190,7 +202,7 @@ static error_t parse_wire(int key, char *argument, struct run_request *request)
         request->secret = argument;
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return run_parse_transport(key, argument, request);
     }
 }
 
@@ -420,6 +432,7 @@ static bool enter_lab(struct run_request *request, const struct weft_schedule *s
         netns[i] = weft_lab_server_netns(name, lab->name, i);
         addresses[i] = weft_lab_server_address(i);
     }
+    request->lab_rate_Bps = lab->rate_Bps;
     request->ranks.netns = netns;
     request->ranks.addresses = addresses;
     return true;
@@ -505,7 +518,7 @@ static int run(int argc, char **argv)
     bool fine =
         cli_parse(&cli, &verb, argc, argv, &request) && find_rank(&request) &&
         build(&schedule, &request) && settle(&request, &schedule) &&
-        enter_lab(&request, &schedule) &&
+        enter_lab(&request, &schedule) && run_settle_transport(&request, &schedule) &&
         lab_ranks_prepare(&ranks, &schedule, &request.ranks, &cli.arena, cli.scratch, &cli.error);
     if (fine && request.rank > 0) {
         return be_guest(&request, &ranks);
