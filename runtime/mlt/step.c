@@ -318,5 +318,6 @@ bool lab_mlt_check(struct lab_mlt *mlt, uint64_t now_ps, struct weft_error *erro
         return weft_fail(error, WEFT_IO, "rank %u: peer %u was silent for %u ms in step %u",
                          mlt->rank, silent, mlt->options.timeout_ms, mlt->epoch);
     }
-    return now_ps - mlt->moved_ps < patience_ps || say_stuck(mlt, now_ps, error);
+    // Peers that are there may themselves wait for one that is not, and say so first.
+    return now_ps - mlt->moved_ps < 2 * patience_ps || say_stuck(mlt, now_ps, error);
 }
