@@ -151,7 +151,6 @@ struct weft_mesh_picture {
 };
 const char *weft_report_svg_mesh(const struct weft_mesh_picture *picture, struct weft_arena *arena);
 
-
 // ---- fabrics that one buys ----
 
 // "What binds" and "computation 99.6 %": a sentence in two parts, without colon and full stop.
@@ -312,6 +311,27 @@ struct weft_serving_chart {
 };
 const char *weft_report_svg_serving(const struct weft_serving_chart *chart,
                                     struct weft_arena *arena);
+
+// ---- gradients that lose segments ----
+
+// Accuracy of a net over the share of segments that is lost, a line for each kind of loss, as an
+// SVG file. Errors are standard errors of the difference to what loses nothing; NaN: not known.
+// Shares of a line ascend. O(points).
+struct weft_loss_point {
+    double share, accuracy, error;
+};
+struct weft_loss_line {
+    const char *name;
+    uint32_t count;
+    const struct weft_loss_point *points;
+};
+struct weft_loss_chart {
+    const char *title;
+    struct weft_loss_point whole; // nothing is lost
+    uint32_t line_count;
+    const struct weft_loss_line *lines;
+};
+const char *weft_report_svg_accuracy(const struct weft_loss_chart *chart, struct weft_arena *arena);
 
 // ---- jobs that share links ----
 

@@ -167,6 +167,11 @@ struct weft_train_split {
     const uint32_t *train, *test;
 };
 
+// Draws which images are kept for the test, at least one; the seed's own stream decides, so that
+// all runs of a seed have the same. O(count).
+void weft_train_split_draw(struct weft_train_split *split, uint32_t count, uint32_t test_count,
+                           uint64_t seed, struct weft_arena *arena);
+
 struct weft_train_run {
     const double *accuracy; // after each epoch, of the test
     const double *loss;     // mean of each epoch's images before the step that they are part of
@@ -178,6 +183,20 @@ struct weft_train_run {
 bool weft_train_play(struct weft_train_run *run, const struct weft_images *images,
                      const struct weft_train_split *split, const struct weft_train_options *options,
                      const struct weft_environment *environment) WEFT_MUST_USE;
+
+// ---- what losses change ----
+
+// Runs with losses beside runs without, a pair for each seed.
+struct weft_train_effect {
+    double mean;
+    double mean_error; // standard error over the seeds; NaN of one seed, as what follows from it
+    double difference; // of the means
+    double difference_error;
+    // That runs which do not differ differ by as much: two-sided, by Student's t of the pairs.
+    double chance;
+};
+void weft_train_compare(struct weft_train_effect *effect, const double *values,
+                        const double *others, uint32_t count);
 
 WEFT_API_END
 

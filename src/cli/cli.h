@@ -180,6 +180,10 @@ const char *cli_spell_remedy(const struct cli *cli, struct weft_arena *arena);
 // The same, for a request with those parameters.
 void cli_spell_for(const struct weft_parameter_group *groups, char *message);
 
+// A file or folder that ships with the program, "claims" or "examples/...", absolute and without
+// links; NULL and IO where it is not there.
+const char *cli_shipped(struct cli *cli, const char *name);
+
 // One line on stderr that is no failure.
 void cli_note(const struct cli *cli, const char *format, ...) WEFT_PRINTF(2, 3);
 // Adds a table to the result, as text, Markdown or CSV. In CSV there are tables alone, an empty
@@ -274,6 +278,7 @@ int cli_strategy(int argc, char **argv);
 int cli_sweep(int argc, char **argv);
 int cli_topology(int argc, char **argv);
 int cli_traffic(int argc, char **argv);
+int cli_train(int argc, char **argv);
 int cli_version(int argc, char **argv);
 
 #endif

@@ -30,6 +30,7 @@ static const struct cli_entry entries[] = {
      cli_optics},
     {"photonic", "neural networks computed by light: compile, run, serve, study", cli_photonic},
     {"traffic", "what a job demands of the network: groups, transfers, heat map", cli_traffic},
+    {"train", "a small net whose gradients lose segments: what that costs its accuracy", cli_train},
     {"profile", "what each operator of a model costs: measured or by the roofline", cli_profile},
     {"interleave", "when jobs that share links should start, so that their bursts miss each other",
      cli_interleave},

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { STREAM_WEIGHTS, STREAM_ORDER, STREAM_LOSSES };
+enum { STREAM_WEIGHTS, STREAM_ORDER, STREAM_LOSSES, STREAM_SPLIT };
 
 #define TEST_BATCH 64u // images of the test at a time
 
@@ -131,6 +131,19 @@ static bool open_desk(struct desk *desk, const struct weft_environment *environm
     desk->lost = WEFT_NEW(arena, bool, desk->segments.count);
     desk->arrived = WEFT_NEW(arena, uint32_t, desk->segments.count);
     return true;
+}
+
+void weft_train_split_draw(struct weft_train_split *split, uint32_t count, uint32_t test_count,
+                           uint64_t seed, struct weft_arena *arena)
+{
+    WEFT_ASSERT(test_count > 0 && test_count < count);
+    struct weft_rng rng = weft_rng_stream(seed, STREAM_SPLIT);
+    uint32_t *order = WEFT_NEW_RAW(arena, uint32_t, count);
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = i;
+    }
+    weft_rng_shuffle(&rng, order, count);
+    *split = (struct weft_train_split){count - test_count, test_count, order + test_count, order};
 }
 
 bool weft_train_play(struct weft_train_run *run, const struct weft_images *images,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images and labels: any bytes are either images with a label each, all of them inside the file,
-// or one line of complaint. The first two bytes of an input say how many of its last are the
-// labels.
+// or one line of complaint. The first two bytes of an input say how many of its last are labels.
 //
 // Seen to fail on corpus/images/cut when the length was not held against the head, and on
-// corpus/images/wide when sizes were not bounded, so that their
-// product wraps to the length.
+// corpus/images/wide when sizes were not bounded, so that their product wraps
+// to the length.
 
 #include "fuzz.h"
 #include "weft/format/images.h"

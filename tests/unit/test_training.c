@@ -362,6 +362,78 @@ static void losses_are_read_strictly(void **state)
     assert_true(fabs(lost.share - 0.125) < 1e-12);
 }
 
+// ---- what losses change ----
+
+// Differences of mean t and standard error 1, at points of Student's t from tables.
+static void differences_are_held_against_students_t(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t degrees;
+        double t, chance;
+    } rows[] = {
+        {1, 12.7062, 0.05}, {1, 1, 0.5},        {2, 4.30265, 0.05},  {3, 3.18245, 0.05},
+        {4, 2.77645, 0.05}, {4, -2.13185, 0.1}, {5, 4.03214, 0.01},  {9, 2.26216, 0.05},
+        {10, 1.37218, 0.2}, {10, 0, 1},         {30, 2.04227, 0.05}, {30, -3.64596, 0.001},
+    };
+    for (uint32_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        uint32_t count = rows[r].degrees + 1;
+        double with[31], without[31], square = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            with[i] = i - (count - 1) / 2.0;
+            square += with[i] * with[i];
+        }
+        double error_one = sqrt(square / count / (count - 1));
+        for (uint32_t i = 0; i < count; i++) {
+            without[i] = 100 * i; // what pairs have in common does not count
+            with[i] = without[i] + with[i] / error_one + rows[r].t;
+        }
+        struct weft_train_effect effect;
+        weft_train_compare(&effect, with, without, count);
+        assert_true(fabs(effect.difference - rows[r].t) < 1e-9);
+        assert_true(fabs(effect.difference_error - 1) < 1e-9);
+        assert_true(fabs(effect.chance - rows[r].chance) < 1e-5);
+        assert_true(fabs(effect.mean - 50 * (count - 1) - rows[r].t) < 1e-9);
+    }
+}
+
+static void equal_differences_and_single_runs_have_no_error(void **state)
+{
+    (void)state;
+    const double with[] = {0.9, 0.7, 0.8}, without[] = {1.0, 0.8, 0.9};
+    struct weft_train_effect effect;
+    weft_train_compare(&effect, with, without, 3);
+    assert_true(effect.chance == 0 && effect.difference_error < 1e-12);
+    weft_train_compare(&effect, with, with, 3);
+    assert_true(effect.chance == 1 && effect.difference == 0);
+    weft_train_compare(&effect, with, without, 1);
+    assert_true(isnan(effect.chance) && isnan(effect.mean_error) && effect.mean == with[0]);
+}
+
+// Every image is in one part, and the seed decides which.
+static void a_seed_keeps_images_for_the_test(void **state)
+{
+    (void)state;
+    struct weft_train_split split, again, other;
+    uint32_t seen[50] = {0}, same = 0;
+    weft_train_split_draw(&split, 50, 10, 4, &arena);
+    weft_train_split_draw(&again, 50, 10, 4, &arena);
+    weft_train_split_draw(&other, 50, 10, 5, &arena);
+    assert_int_equal(split.train_count, 40);
+    assert_int_equal(split.test_count, 10);
+    for (uint32_t i = 0; i < 50; i++) {
+        seen[i < 40 ? split.train[i] : split.test[i - 40]]++;
+    }
+    for (uint32_t i = 0; i < 50; i++) {
+        assert_int_equal(seen[i], 1);
+    }
+    for (uint32_t i = 0; i < 10; i++) {
+        assert_int_equal(split.test[i], again.test[i]);
+        same += split.test[i] == other.test[i];
+    }
+    assert_true(same < 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +449,9 @@ int main(void)
         TEST(random_losses_are_even),
         TEST(a_ring_compounds_losses),
         TEST(losses_are_read_strictly),
+        TEST(differences_are_held_against_students_t),
+        TEST(equal_differences_and_single_runs_have_no_error),
+        TEST(a_seed_keeps_images_for_the_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

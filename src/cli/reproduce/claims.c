@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the claims lie, which of them are meant, and what they need to be run.
 //
-// The folder of claims is found from the program, as modules are (runtime/module.h): beside it as
-// built, in ../share/weft as installed. Every *.yaml in it is one system, so that a system is added
-// by a file. Commands run in the folder around it, the repository or share/weft, from where the
-// paths of shipped examples are those that a person types.
+// The folder of claims is found from the program (cli_shipped). Every *.yaml in it is one system,
+// so that a system is added by a file. Commands run in the folder around it, the repository or
+// share/weft, from where the paths of shipped examples are those that a person types.
 
 #include "reproduce.h"
 #include "weft/format.h"
@@ -26,7 +25,6 @@ static bool is_folder(const char *path)
 // The folder of claims, absolute and without links; NULL and the error where there is none.
 static const char *find_folder(const struct reproduce *reproduce)
 {
-    static const char *const places[] = {"claims", "../share/weft/claims"};
     struct cli *cli = reproduce->cli;
     char real[PATH_MAX];
     const char *given = reproduce->input.claims_path;
@@ -37,22 +35,13 @@ static const char *find_folder(const struct reproduce *reproduce)
         }
         return weft_arena_text(&cli->arena, real, strlen(real));
     }
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program);
-    while (length > 0 && program[length - 1] != '/') {
-        length--;
+    const char *found = cli_shipped(cli, "claims");
+    if (found == NULL) {
+        weft_fail(&cli->error, WEFT_IO,
+                  "no folder claims beside the program, nor ../share/weft/claims from there; give "
+                  "--claims DIR or install Weft as a whole");
     }
-    for (size_t i = 0; i < sizeof places / sizeof places[0] && length > 0; i++) {
-        char path[PATH_MAX + 64];
-        snprintf(path, sizeof path, "%.*s%s", (int)length, program, places[i]);
-        if (is_folder(path) && realpath(path, real) != NULL) {
-            return weft_arena_text(&cli->arena, real, strlen(real));
-        }
-    }
-    weft_fail(&cli->error, WEFT_IO,
-              "no folder claims beside the program, nor ../share/weft/claims from there; give "
-              "--claims DIR or install Weft as a whole");
-    return NULL;
+    return found;
 }
 
 // The folder of inputs that do not ship: --inputs, else what the environment names, else the one
