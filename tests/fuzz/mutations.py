@@ -47,6 +47,7 @@ QUICK = "--effort 0.01"
 # Few servers, so that a search of strategies ends in time under ASan also for 175B parameters.
 FEW = f"{CLUSTER} --servers 8 {QUICK}"
 SENDS = "{examples}/jobs/sends_4.fbuf"
+TRAINED = "--net dense:10 --epochs 1 --seeds 1 --lose smallest:10%"
 PAIR = "{examples}/interleave/dlrm_dlrm.json"
 RAILS = "--format hostfile --servers 34 --rate 100Gbps --degree 8 --accelerators 8"
 IN_LAB = "--rootless --iterations 2 --target 10ms --timeout 2s --stall 1s"
@@ -148,6 +149,10 @@ FORMATS = {
         "optics rack place {} {examples}/racks/mixed.csv --steps 2000 --lose 0"]),
     "rack_requests": ("x.csv", ["rack_requests"], ["racks/*.csv"], [
         "optics rack place {examples}/racks/limited.yaml {} --steps 2000"]),
+    "images": ("x.idx.gz", ["images"], ["digits/images.idx.gz"], [
+        f"train {{}} {{examples}}/digits/labels.idx.gz {TRAINED}"]),
+    "labels": ("x.idx.gz", ["images"], ["digits/labels.idx.gz"], [
+        f"train {{examples}}/digits/images.idx.gz {{}} {TRAINED}"]),
     "claims": ("x.yaml", ["claims"], [], ["reproduce --claims . --list"]),
 }
 

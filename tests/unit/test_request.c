@@ -16,6 +16,7 @@
 #include "weft/request/strategy.h"
 #include "weft/request/topology.h"
 #include "weft/request/traffic.h"
+#include "weft/request/train.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -516,6 +517,42 @@ static void a_plan_is_made_checked_and_exported(void **state)
     unlink(path);
 }
 
+// A row is the same whatever stands beside it, and all runs of a seed begin alike. Fails where a
+// run takes another seed's test, or another seed in each row (both were tried).
+static void losses_are_compared_in_pairs(void **state)
+{
+    (void)state;
+    struct door door;
+    open_door(&door);
+    const struct weft_lost lost[] = {{WEFT_LOST_LAST, 0, 0}, {WEFT_LOST_LARGEST, 0.5, 0}};
+    struct weft_train_request request = {
+        .images_path = SOURCE_ROOT "/examples/digits/images.idx.gz",
+        .net = "dense:10",
+        .epochs = 1,
+        .seeds = 2,
+        .lose = {2, lost},
+    };
+    struct weft_train_result result, alone;
+    assert_false(weft_request_train(&result, &request, &door.environment));
+    assert_int_equal(door.error.code, WEFT_USAGE);
+    request.labels_path = SOURCE_ROOT "/examples/digits/labels.idx.gz";
+    assert_true(weft_request_train(&result, &request, &door.environment));
+    request.lose = (struct weft_lost_list){1, lost + 1};
+    assert_true(weft_request_train(&alone, &request, &door.environment));
+    assert_int_equal(result.row_count, 3);
+    assert_int_equal(result.asked.worker_count, 8);
+    assert_int_equal(result.train_count + result.test_count, 2000);
+    for (uint32_t k = 0; k < 2; k++) {
+        const struct weft_train_row *rows = result.rows;
+        assert_int_equal(rows[0].runs[k].seed, 1 + k);
+        assert_true(rows[1].runs[k].accuracy[0] == rows[0].runs[k].accuracy[0]);
+        assert_true(rows[1].runs[k].loss[0] == rows[0].runs[k].loss[0]);
+        assert_true(rows[2].runs[k].loss[0] == alone.rows[1].runs[k].loss[0]);
+        assert_true(rows[2].runs[k].loss[0] > rows[0].runs[k].loss[0]);
+    }
+    assert_true(result.rows[1].effect.chance == 1 && result.rows[2].lost_share > 0.45);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -538,6 +575,7 @@ int main(void)
         cmocka_unit_test(a_collective_is_checked),
         cmocka_unit_test(algorithms_are_ranked_by_size),
         cmocka_unit_test(a_plan_is_made_checked_and_exported),
+        cmocka_unit_test(losses_are_compared_in_pairs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

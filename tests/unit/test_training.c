@@ -364,7 +364,8 @@ static void losses_are_read_strictly(void **state)
 
 // ---- what losses change ----
 
-// Differences of mean t and standard error 1, at points of Student's t from tables.
+// Differences of mean t and standard error 1, at points of Student's t from tables. Fails where a
+// term of the series is wrong, n stands for n - 1, or runs are not paired (each was tried).
 static void differences_are_held_against_students_t(void **state)
 {
     (void)state;
@@ -410,7 +411,7 @@ static void equal_differences_and_single_runs_have_no_error(void **state)
     assert_true(isnan(effect.chance) && isnan(effect.mean_error) && effect.mean == with[0]);
 }
 
-// Every image is in one part, and the seed decides which.
+// Every image is in one part, and the seed decides which. Fails where the parts overlap.
 static void a_seed_keeps_images_for_the_test(void **state)
 {
     (void)state;
