@@ -133,6 +133,10 @@ struct weft_lab_options {
     weft_stop stop;
 };
 
+// Queues (1 to 7), layers and packets of a long queue: "4:16:20". INPUT.
+bool weft_lab_classes_parse(struct classes_settings *classes, const char *text,
+                            struct weft_error *error) WEFT_MUST_USE;
+
 // Names of labs are 1 to 16 small letters and digits. INPUT.
 bool weft_lab_check_name(const char *name, struct weft_error *error) WEFT_MUST_USE;
 const char *weft_lab_server_netns(char buffer[WEFT_NETNS_NAME_MAX], const char *lab,

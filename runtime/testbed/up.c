@@ -30,6 +30,33 @@ struct raising {
     struct weft_netlink switches[WEFT_LAB_PORTS_MAX];
 };
 
+bool weft_lab_classes_parse(struct classes_settings *classes, const char *text,
+                            struct weft_error *error)
+{
+    static const struct {
+        const char *what;
+        uint32_t high;
+    } parts[3] = {{"queues", CLASSES_QUEUES_MAX}, {"layers", 65536}, {"packets", 99999}};
+    uint64_t values[3] = {0};
+    const char *at = text;
+    for (int i = 0; i < 3; i++) {
+        char word[16];
+        size_t length = strcspn(at, ":");
+        snprintf(word, sizeof word, "%.*s", (int)(length < 15 ? length : 15), at);
+        if ((at[length] == ':') != (i < 2) ||
+            !weft_parse_count(&values[i], word, 1, parts[i].high, error)) {
+            return weft_fail(error, WEFT_INPUT,
+                             "'%.40s': %s are 1 to %u; write QUEUES:LAYERS:PACKETS, for example "
+                             "4:16:20",
+                             text, parts[i].what, parts[i].high);
+        }
+        at += length + (i < 2);
+    }
+    *classes =
+        (struct classes_settings){(uint32_t)values[0], (uint32_t)values[1], (uint32_t)values[2]};
+    return true;
+}
+
 // ---- switches ----
 
 // All switches of a lab are of one kind: that of the first.

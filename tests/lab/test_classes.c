@@ -3,13 +3,14 @@
 //
 // Seen to fail when: queues had their priorities the other way round; leaves had the whole rate as
 // their own; the length was that of the whole port; unimportant DATA was marked instead of dropped;
-// a host's own packets were dropped, too; control went to the last queue; layers were read at byte
-// 25.
+// a host's own packets were dropped, too; important DATA was dropped; control went to the last
+// queue, others to the first; layers were read at byte 25; a queue was long from K + 1 packets on.
 
 #include "three_nodes.h"
 
 #include "bpf/classes/classes.h"
 
+#include <linux/if_packet.h>
 #include <math.h>
 #include <pthread.h>
 #include <time.h>
@@ -107,6 +108,82 @@ static void heads_say_queue_and_class(void **state)
         assert_int_equal(counts[row].dropped + counts[row].marked, 0);
     }
     unsort_port(&middle, OUT_PORT);
+}
+
+// ---- any bytes ----
+
+// What the classifier should say of a frame, read by other means than its own.
+static uint32_t row_of(const uint8_t *frame, size_t size)
+{
+    size_t payload = size > 14 ? 14 + 8 + (size_t)(frame[14] & 15) * 4 : 0;
+    bool is_datagram = size >= 34 && frame[12] == 8 && frame[13] == 0 && frame[23] == 17;
+    bool is_whole = is_datagram && (frame[20] & 0x3f) == 0 && frame[21] == 0;
+    if (!is_whole || size < payload + 28) {
+        return QUEUES * CLASSES_COUNT + CLASSES_OTHER;
+    }
+    const uint8_t *head = frame + payload;
+    struct packet packet = {.kind = head[3], .important = head[26] != 0};
+    packet.layer = (uint16_t)(head[24] + 256 * head[25]);
+    if (head[0] != 0x57 || head[1] != 0x4d || head[2] != 1 || packet.kind == 0 ||
+        packet.kind > WEFT_MLT_REPORT) {
+        packet.kind = TEXT_KIND;
+    }
+    return queue_of(&packet) * CLASSES_COUNT + class_of(&packet);
+}
+
+// A frame of MLT of which some bytes have changed, or the end is missing.
+static size_t draw_frame(uint8_t *frame, uint64_t *state)
+{
+    static const uint8_t begin[] = {2, 0x57, 0, 0, 0, 9, 2, 0x57, 0, 0, 0, 7, 8, 0, 0x45};
+    size_t size = 14 + 20 + 8 + 40;
+    memset(frame, 0, 256);
+    memcpy(frame, begin, sizeof begin);
+    frame[23] = 17;
+    uint64_t drawn = *state = weft_hash(*state);
+    size_t options = drawn % 4 == 0 ? drawn / 4 % 11 * 4 : 0;
+    frame[14] = (uint8_t)(0x45 + options / 4);
+    size += options;
+    uint8_t *head = frame + 42 + options;
+    const uint8_t fields[4] = {0x57, 0x4d, 1, (uint8_t)(drawn >> 20 & 1 ? 1 : drawn >> 21 & 7)};
+    memcpy(head, fields, sizeof fields);
+    head[24] = (uint8_t)(drawn >> 32 & 15);
+    head[26] = (uint8_t)(drawn >> 36 & 1);
+    for (unsigned changes = (unsigned)(drawn >> 40 & 3); changes > 0; changes--) {
+        drawn = *state = weft_hash(*state);
+        frame[12 + drawn % (size - 12)] ^= (uint8_t)(1u << (drawn >> 32 & 7));
+    }
+    return drawn >> 61 == 0 ? 14 + drawn % (size - 14) : size;
+}
+
+// Frames of all kinds leave the source's port by a raw socket, and each is counted in the row that
+// the test says. The sink takes none: they are addressed to nobody.
+static void any_frame_is_sorted_by_its_head(void **state)
+{
+    (void)state;
+    static struct classes_count counts[CLASSES_ROWS];
+    uint64_t expected[CLASSES_ROWS] = {0};
+    struct weft_error error;
+    uint64_t random = (uint64_t)time(NULL);
+    uint32_t id = sort_port(&source, SOURCE_PORT, 125e6, 1 << 20);
+    int raw = -1;
+    printf("seed %llu\n", (unsigned long long)random);
+    must(weft_netns_socket(&raw, names[0], AF_PACKET, SOCK_RAW, 0, &error), &error);
+    const struct sockaddr_ll to = {
+        .sll_family = AF_PACKET, .sll_ifindex = SOURCE_PORT, .sll_halen = 6};
+    for (unsigned i = 0; i < 5000; i++) {
+        uint8_t frame[256];
+        size_t size = draw_frame(frame, &random);
+        uint32_t row = row_of(frame, size);
+        expected[row]++;
+        ssize_t sent = sendto(raw, frame, size, 0, (const struct sockaddr *)&to, sizeof to);
+        assert_int_equal(sent, size);
+        read_counts(counts, id);
+        if (counts[row].packets != expected[row]) {
+            fail_msg("frame %u of %zu bytes is not in row %u", i, size, row);
+        }
+    }
+    close(raw);
+    unsort_port(&source, SOURCE_PORT);
 }
 
 // Back layers are sent first and front ones last, into a port of 2.5 Mbps where each takes 3.3 ms:
@@ -216,6 +293,43 @@ static void long_queues_drop_and_mark(void **state)
     }
 }
 
+// Into a port that sends a packet in a quarter of an hour: unimportant DATA waits while fewer than
+// K do, and not from the K-th on.
+static void the_threshold_is_exact(void **state)
+{
+    (void)state;
+    struct packet packet = {0, 0, WEFT_MLT_DATA, true, 0};
+    struct packet came[4];
+    struct weft_qdisc_counters queues[QUEUES + 1];
+    struct weft_error error;
+    uint32_t id = sort_port(&middle, OUT_PORT, 1, 1 << 20);
+    static struct classes_count counts[CLASSES_ROWS];
+    uint64_t waiting = 0;
+    for (unsigned i = 0; i < THRESHOLD + 10; i++) {
+        packet.important = waiting < THRESHOLD - 1;
+        send_packets(&packet, 1);
+        const struct classes_count *front = &counts[CLASSES_COUNT];
+        for (int tries = 0; tries < 1000; tries++) { // until it is there
+            read_counts(counts, id);
+            if (front[CLASSES_IMPORTANT].packets + front[CLASSES_UNIMPORTANT].packets > i) {
+                break;
+            }
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+        must(weft_qdisc_queue_counters(queues, &middle, OUT_PORT, QUEUES + 1, &error), &error);
+        bool waits = waiting < THRESHOLD;
+        assert_true(i < 3 || queues[1].backlog_packets == waiting + (waits ? 1 : 0));
+        waiting = queues[1].backlog_packets;
+    }
+    assert_int_equal(waiting, THRESHOLD);
+    read_counts(counts, id);
+    assert_in_range(counts[CLASSES_COUNT + CLASSES_UNIMPORTANT].packets, 8, 12);
+    assert_int_equal(counts[CLASSES_COUNT + CLASSES_UNIMPORTANT].dropped,
+                     counts[CLASSES_COUNT + CLASSES_UNIMPORTANT].packets - 1);
+    unsort_port(&middle, OUT_PORT);
+    assert_in_range(receive_packets(came, 4, 50), 1, 3); // what the shaper's burst let go
+}
+
 // ---- an overload, steadily ----
 
 static void *receive_all(void *context)
@@ -314,8 +428,10 @@ int main(void)
     weft_classifier_close(&classifier);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heads_say_queue_and_class),
+        cmocka_unit_test(any_frame_is_sorted_by_its_head),
         cmocka_unit_test(urgent_queues_go_first),
         cmocka_unit_test(long_queues_drop_and_mark),
+        cmocka_unit_test(the_threshold_is_exact),
         cmocka_unit_test(unimportant_packets_cover_an_overload),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -134,34 +134,6 @@ static error_t parse_word(struct cli *cli, bool *second, const char *option, con
     return 0;
 }
 
-// "4:16:20": queues, layers and packets.
-static error_t parse_classes(struct request *request, const char *text)
-{
-    static const struct {
-        const char *what;
-        uint64_t high;
-    } parts[3] = {{"queues", CLASSES_QUEUES_MAX}, {"layers", 65536}, {"packets", 99999}};
-    struct cli *cli = request->cli;
-    uint64_t values[3] = {0};
-    const char *at = text;
-    for (int i = 0; i < 3; i++) {
-        char word[16];
-        size_t length = strcspn(at, ":");
-        snprintf(word, sizeof word, "%.*s", (int)(length < 15 ? length : 15), at);
-        if ((at[length] == ':') != (i < 2) ||
-            !weft_parse_count(&values[i], word, 1, parts[i].high, &cli->error)) {
-            weft_fail(&cli->error, WEFT_INPUT,
-                      "'%.40s': %s are 1 to %u; write QUEUES:LAYERS:PACKETS, for example 4:16:20",
-                      text, parts[i].what, (unsigned)parts[i].high);
-            return cli_value(cli, false, "classes");
-        }
-        at += length + 1;
-    }
-    request->options.classes =
-        (struct classes_settings){(uint32_t)values[0], (uint32_t)values[1], (uint32_t)values[2]};
-    return 0;
-}
-
 // Takes the options; which of them fit together is checked when all are known.
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -195,7 +167,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_ECN:
         return cli_count(cli, &request->options.mark_packets, "ecn", argument, 0, 99999);
     case KEY_CLASSES:
-        return parse_classes(request, argument);
+        return cli_value(cli,
+                         weft_lab_classes_parse(&request->options.classes, argument, &cli->error),
+                         "classes");
     case KEY_DARK:
         return parse_dark(request, argument);
     case LAB_NAME:
