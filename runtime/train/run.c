@@ -30,6 +30,7 @@ struct running {
     struct lab_train_report *reports;
     struct lab_train_result *result;
     struct lab_train_epoch *epochs;
+    struct lab_train_step *steps;
     struct lab_train_test *tests;
     struct lab_train_report before; // sums over workers at the end of the last epoch
     double seconds;
@@ -76,20 +77,6 @@ bool lab_train_layers(uint32_t *layer_count, const struct lab_train_options *opt
 
 // ---- what workers report ----
 
-// sign: 1 or -1.
-static void add_counts(struct lab_train_counts *sum, const struct lab_train_counts *counts,
-                       int sign)
-{
-    uint64_t factor = (uint64_t)sign;
-    sum->important_bytes += factor * counts->important_bytes;
-    sum->unimportant_bytes += factor * counts->unimportant_bytes;
-    sum->resent_bytes += factor * counts->resent_bytes;
-    sum->control_bytes += factor * counts->control_bytes;
-    sum->resends += factor * counts->resends;
-    sum->ecn_marks += factor * counts->ecn_marks;
-    sum->cpu_s += sign * counts->cpu_s;
-}
-
 // Sums over all workers, whose nets must be the same.
 static bool sum_up(struct lab_train_report *sum, const struct running *running,
                    struct weft_error *error)
@@ -110,7 +97,7 @@ static bool sum_up(struct lab_train_report *sum, const struct running *running,
         if (report->sums.delivered_min_ratio < sum->sums.delivered_min_ratio) {
             sum->sums.delivered_min_ratio = report->sums.delivered_min_ratio;
         }
-        add_counts(&sum->sums.counts, &report->sums.counts, 1);
+        lab_train_add(&sum->sums.counts, &report->sums.counts, 1);
     }
     return true;
 }
@@ -146,6 +133,7 @@ static bool lead_span(struct running *running, uint32_t first, uint32_t end,
         !sum_up(&sum, running, error)) {
         return false;
     }
+    lab_train_list(running->steps, train, first, end);
     running->seconds += lab_train_span_s(train, first, end);
     double accuracy = (double)sum.right / train->options->split->test_count;
     running->tests[result->test_count++] =
@@ -161,8 +149,9 @@ static bool lead_span(struct running *running, uint32_t first, uint32_t end,
         .seconds = running->seconds,
         .counts = sum.sums.counts,
     };
-    add_counts(&epoch->counts, &running->before.sums.counts, -1);
-    lab_train_time(epoch, train, end - train->epoch_steps, end);
+    lab_train_add(&epoch->counts, &running->before.sums.counts, -1);
+    lab_train_time(epoch, running->steps + end - train->epoch_steps, train->epoch_steps,
+                   train->scratch);
     running->before = sum;
     return true;
 }
@@ -186,7 +175,7 @@ static bool lead_all(struct running *running, struct weft_error *error)
     result->hash = running->before.hash;
     result->whole = running->epochs[result->epoch_count - 1];
     result->whole.counts = sums->counts;
-    lab_train_time(&result->whole, train, 0, train->step_count);
+    lab_train_time(&result->whole, running->steps, train->step_count, train->scratch);
     result->delivered_min_ratio = sums->delivered_min_ratio;
     result->delivered_ratio = sums->contributions_due > 0 ? (double)sums->contributions_came /
                                                                 (double)sums->contributions_due
@@ -273,8 +262,10 @@ bool lab_train_run(struct lab_train_result *result, const struct lab_train_optio
         .result = &made,
         .reports = WEFT_NEW(arena, struct lab_train_report, network->worker_count),
         .epochs = WEFT_NEW(arena, struct lab_train_epoch, options->epochs),
+        .steps = WEFT_NEW(arena, struct lab_train_step, train->step_count),
         .tests = WEFT_NEW(arena, struct lab_train_test, train->step_count),
     };
+    made.steps = running.steps;
     made.epochs = running.epochs;
     made.tests = running.tests;
     size_t bytes = sizeof *train->instants * network->worker_count * train->step_count;

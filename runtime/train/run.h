@@ -60,8 +60,6 @@ struct lab_train_options {
     uint32_t timeout_ms;
     weft_stop stop;
     struct weft_tally *tally; // steps; NULL
-    // For tests: this worker ends itself in this step. WEFT_NONE = none.
-    uint32_t fault_worker, fault_step;
 };
 
 // What was sent for sums, by all workers together.
@@ -76,9 +74,16 @@ struct lab_train_counts {
     double cpu_s; // of the processes while they summed, the kernel's work for them included
 };
 
-// Of the steps of an epoch. Workers are not in step to the millisecond: a step ends with its last
-// worker, and the next one begins there, or after a test with the first worker that begins.
-struct lab_train_times {
+// Workers are not in step to the millisecond: a step ends with its last
+// worker, and the next one begins there, or after a test with the first worker that begins. What
+// is counted for a step is what its workers sent until they had its sum.
+struct lab_train_step {
+    double seconds;
+    double exchange_s; // from the last gradient that is ready to the last sum
+    struct lab_train_counts counts;
+};
+
+struct lab_train_times { // of some steps
     double median_s;
     double p99_s;
 };
@@ -88,7 +93,7 @@ struct lab_train_epoch {
     double loss;    // mean of its images before the step that they are part of, in nats
     double seconds; // of training since the beginning
     struct lab_train_times step;
-    struct lab_train_times exchange; // from the last gradient that is ready to the last sum
+    struct lab_train_times exchange;
     struct lab_train_counts counts;
 };
 
@@ -105,6 +110,7 @@ struct lab_train_result {
     uint32_t test_count;
     const struct lab_train_test *tests;
     uint32_t step_count;
+    const struct lab_train_step *steps;
     uint32_t number_count;      // of the net
     uint64_t hash;              // of the net at the end, the same for all workers
     double delivered_ratio;     // contributions that are in sums, of all

@@ -8,11 +8,12 @@
 
 #include "reduce.h"
 
-// Instants of a step of one worker.
+// A step of one worker.
 struct lab_train_instants {
     uint64_t begin_ns;
-    uint64_t ready_ns; // its gradient is
-    uint64_t end_ns;   // it has the sum
+    uint64_t ready_ns;              // its gradient is
+    uint64_t end_ns;                // it has the sum
+    struct lab_train_counts counts; // since the run began
 };
 
 // What a worker is told to do next.
@@ -47,9 +48,13 @@ struct lab_train {
 // A worker's life; the context is the struct lab_train.
 int lab_train_worker(struct lab_peer *self, void *context);
 
-// Times of steps [first, end).
-void lab_train_time(struct lab_train_epoch *epoch, const struct lab_train *train, uint32_t first,
+// Adds `counts` `sign` times, 1 or -1.
+void lab_train_add(struct lab_train_counts *sum, const struct lab_train_counts *counts, int sign);
+// Steps [first, end), which all workers have done after one another without a test between them.
+void lab_train_list(struct lab_train_step *steps, const struct lab_train *train, uint32_t first,
                     uint32_t end);
+void lab_train_time(struct lab_train_epoch *epoch, const struct lab_train_step *steps,
+                    uint32_t count, struct weft_arena scratch);
 // From the first worker's begin to the last one's end of these steps.
 double lab_train_span_s(const struct lab_train *train, uint32_t first, uint32_t end);
 

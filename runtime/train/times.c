@@ -38,22 +38,52 @@ static struct lab_train_instants outline(const struct lab_train *train, uint32_t
     return all;
 }
 
-void lab_train_time(struct lab_train_epoch *epoch, const struct lab_train *train, uint32_t first,
+void lab_train_add(struct lab_train_counts *sum, const struct lab_train_counts *counts, int sign)
+{
+    uint64_t factor = (uint64_t)(int64_t)sign;
+    sum->important_bytes += factor * counts->important_bytes;
+    sum->unimportant_bytes += factor * counts->unimportant_bytes;
+    sum->resent_bytes += factor * counts->resent_bytes;
+    sum->control_bytes += factor * counts->control_bytes;
+    sum->resends += factor * counts->resends;
+    sum->ecn_marks += factor * counts->ecn_marks;
+    sum->cpu_s += sign * counts->cpu_s;
+}
+
+void lab_train_list(struct lab_train_step *steps, const struct lab_train *train, uint32_t first,
                     uint32_t end)
 {
-    struct weft_arena scratch = train->scratch;
-    double *step_s = WEFT_NEW(&scratch, double, end - first);
-    double *exchange_s = WEFT_NEW(&scratch, double, end - first);
+    uint32_t workers = train->network->worker_count;
     uint64_t before_ns = 0; // the last one's end of the step before
     for (uint32_t step = first; step < end; step++) {
         const struct lab_train_instants all = outline(train, step);
-        bool follows = step > first && all.begin_ns < before_ns; // else after a test
-        step_s[step - first] = 1e-9 * (double)(all.end_ns - (follows ? before_ns : all.begin_ns));
-        exchange_s[step - first] = 1e-9 * (double)(all.end_ns - all.ready_ns);
+        const struct lab_train_instants *own = train->instants + (size_t)step * workers;
+        uint64_t begin_ns = step > first ? before_ns : all.begin_ns;
+        steps[step] = (struct lab_train_step){
+            .seconds = 1e-9 * (double)(all.end_ns - begin_ns),
+            .exchange_s = 1e-9 * (double)(all.end_ns - all.ready_ns),
+        };
+        for (uint32_t w = 0; w < workers; w++) {
+            lab_train_add(&steps[step].counts, &own[w].counts, 1);
+            if (step > 0) {
+                lab_train_add(&steps[step].counts, &(own - workers)[w].counts, -1);
+            }
+        }
         before_ns = all.end_ns;
     }
-    epoch->step = times_of(step_s, end - first);
-    epoch->exchange = times_of(exchange_s, end - first);
+}
+
+void lab_train_time(struct lab_train_epoch *epoch, const struct lab_train_step *steps,
+                    uint32_t count, struct weft_arena scratch)
+{
+    double *step_s = WEFT_NEW(&scratch, double, count);
+    double *exchange_s = WEFT_NEW(&scratch, double, count);
+    for (uint32_t i = 0; i < count; i++) {
+        step_s[i] = steps[i].seconds;
+        exchange_s[i] = steps[i].exchange_s;
+    }
+    epoch->step = times_of(step_s, count);
+    epoch->exchange = times_of(exchange_s, count);
 }
 
 double lab_train_span_s(const struct lab_train *train, uint32_t first, uint32_t end)

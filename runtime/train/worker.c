@@ -7,7 +7,6 @@
 
 #include "run_private.h"
 
-#include <signal.h>
 #include <string.h>
 
 // Of the seed, as in src/train/run.c: weights are stream 0.
@@ -54,9 +53,6 @@ static bool do_step(struct work *work, uint32_t step, struct weft_error *error)
     if (at == 0) {
         weft_rng_shuffle(&work->shuffles, work->order, options->split->train_count);
     }
-    if (rank == options->fault_worker && step == options->fault_step) {
-        raise(SIGKILL);
-    }
     const uint32_t *batch = work->order + (size_t)at * options->batch;
     uint32_t first = (uint32_t)((uint64_t)rank * options->batch / workers);
     uint32_t end = (uint32_t)((rank + 1ull) * options->batch / workers);
@@ -73,6 +69,9 @@ static bool do_step(struct work *work, uint32_t step, struct weft_error *error)
                            .rate = (float)(options->rate / options->batch),
                            .momentum = (float)options->momentum,
                        });
+    struct lab_train_sums sums;
+    lab_train_reduce_count(&sums, &work->reduce);
+    instants->counts = sums.counts;
     instants->end_ns = lab_now_ns();
     return lab_peer_alive(work->self, error);
 }

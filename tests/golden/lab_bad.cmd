@@ -147,3 +147,23 @@ try weft lab heal ring:8 --bytes 0
 try weft lab heal ring:8 --dark 3000s
 try weft lab heal ring:8 --checkpoint no-such-folder/file
 try weft lab heal ring:8 --switch 0@4 --detour
+try weft lab train --transport quic
+try weft lab train --transport reno --loss-bound 0.1
+try weft lab train --transport mlt --ecn 20
+try weft lab train --loss-bound 2 --transport mlt
+try weft lab train --trouble rain
+try weft lab train --trouble incast --hosts 0
+try weft lab train --trouble cross --hosts 1
+try weft lab train --burst 10
+try weft lab train --pause 1us
+try weft lab train --batch 4
+try weft lab train --batch 2000
+try weft lab train --test 4
+try weft lab train --accuracies 0.5,much
+try weft lab train --net dense:5
+try weft lab train --net tanh:5
+try weft lab train --segment 400
+try weft lab train images.u8
+try weft lab train images.u8 labels.u8
+try weft lab train --workers 64 --hosts 64 --radix 2
+try weft lab train --trouble gray --workers 4 --hosts 0

@@ -39,14 +39,8 @@ static void set_times(json_t *object, const char *key, const struct lab_train_ti
     weft_set(object, key, both);
 }
 
-static void set_training(json_t *object, const struct lab_train_epoch *epoch)
+static void set_counts(json_t *object, const struct lab_train_counts *counts)
 {
-    const struct lab_train_counts *counts = &epoch->counts;
-    weft_set_real(object, "accuracy", epoch->accuracy);
-    weft_set_real(object, "loss", epoch->loss);
-    weft_set_real(object, "seconds", epoch->seconds);
-    set_times(object, "step_s", &epoch->step);
-    set_times(object, "exchange_s", &epoch->exchange);
     json_t *bytes = json_object();
     weft_set_count(bytes, "important", counts->important_bytes);
     weft_set_count(bytes, "unimportant", counts->unimportant_bytes);
@@ -57,6 +51,16 @@ static void set_training(json_t *object, const struct lab_train_epoch *epoch)
     weft_set_count(object, "ecn_marks", counts->ecn_marks);
     weft_set_real(object, "cpu_s", counts->cpu_s);
     weft_set_real(object, "cpu_s_per_byte", cpu_s_per_byte(counts));
+}
+
+static void set_training(json_t *object, const struct lab_train_epoch *epoch)
+{
+    weft_set_real(object, "accuracy", epoch->accuracy);
+    weft_set_real(object, "loss", epoch->loss);
+    weft_set_real(object, "seconds", epoch->seconds);
+    set_times(object, "step_s", &epoch->step);
+    set_times(object, "exchange_s", &epoch->exchange);
+    set_counts(object, &epoch->counts);
 }
 
 static void set_tests(json_t *object, const struct lab_train_request *request)
@@ -136,6 +140,14 @@ static void print_json(const struct lab_train_request *request)
         json_t *row = json_object();
         set_training(row, &result->epochs[i]);
         json_array_append_new(epochs, row);
+    }
+    json_t *steps = request->traces ? weft_set_list(object, "trace") : NULL;
+    for (uint32_t i = 0; i < result->step_count && steps != NULL; i++) {
+        json_t *row = json_object();
+        weft_set_real(row, "seconds", result->steps[i].seconds);
+        weft_set_real(row, "exchange_s", result->steps[i].exchange_s);
+        set_counts(row, &result->steps[i].counts);
+        json_array_append_new(steps, row);
     }
     set_network(object, request);
     cli_say(request->cli, "%s", weft_set_finish(object, &request->cli->arena));

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    KEY_WORKERS = 1,
+    KEY_WORKERS = 300, // above all characters, which argp takes for short options
     KEY_TRANSPORT,
     KEY_COLLECTIVE,
     KEY_LOSS_BOUND,
@@ -43,6 +43,7 @@ enum {
     KEY_ACCURACIES,
     KEY_SEGMENT,
     KEY_TIMEOUT,
+    KEY_TRACE,
 };
 
 #define UDP_HEADERS 28u // of UDP and IPv4
@@ -99,6 +100,7 @@ static const struct argp_option options[] = {
      "the time until each is told (0.5,0.8,0.85,0.9,0.95)", 0},
     {"segment", KEY_SEGMENT, "N", 0, "numbers of a packet (as many as it takes)", 0},
     {"timeout", KEY_TIMEOUT, "S", 0, "seconds without any progress that end the run (20)", 0},
+    {"trace", KEY_TRACE, NULL, 0, "with --json: times and bytes by class of each step, too", 0},
     LAB_NAME_OPTION,
     {0},
 };
@@ -208,6 +210,9 @@ static error_t parse_training(int key, char *argument, struct argp_state *state)
         return cli_count(cli, &train->test_every, "test-every", argument, 0, 1000000);
     case KEY_ACCURACIES:
         return take_accuracies(request, argument);
+    case KEY_TRACE:
+        request->traces = true;
+        return 0;
     case LAB_NAME:
         request->name_given = true;
         return lab_take_name(cli, &request->name, argument);
@@ -320,8 +325,12 @@ static bool load_images(struct lab_train_request *request)
     if (request->images_path != NULL && request->labels_path == NULL) {
         return cli_misuse(cli, "which labels? write %s IMAGES LABELS", cli->program);
     }
-    if (request->images_path == NULL && !lab_train_find_digits(request)) {
-        return false;
+    if (request->images_path == NULL) {
+        request->images_path = cli_shipped(cli, "examples/digits/images.idx.gz");
+        request->labels_path = cli_shipped(cli, "examples/digits/labels.idx.gz");
+        if (request->images_path == NULL || request->labels_path == NULL) {
+            return false;
+        }
     }
     if (!weft_images_load(&request->images, request->images_path, request->labels_path, &cli->arena,
                           cli->scratch, &cli->error)) {
@@ -329,19 +338,13 @@ static bool load_images(struct lab_train_request *request)
     }
     uint32_t count = request->images.count;
     uint32_t tests = request->test_count > 0 ? request->test_count : count / 10;
-    uint32_t *places = WEFT_NEW(&cli->arena, uint32_t, count);
-    for (uint32_t i = 0; i < count; i++) {
-        places[i] = i;
-    }
     if (tests < request->worker_count || tests >= count || count - tests < request->options.batch) {
         return weft_fail(&cli->error, WEFT_INPUT,
-                         "%s: of %u images %u are for the test and %u to train on, but %u workers "
-                         "test at least one each and a step takes %u; change --test or --batch",
-                         request->images_path, count, tests, count - tests, request->worker_count,
-                         request->options.batch);
+                         "of %u images %u are for the test, at least one for each of %u workers, "
+                         "and a step takes %u of the others; change --test or --batch",
+                         count, tests, request->worker_count, request->options.batch);
     }
-    request->split =
-        (struct weft_train_split){count - tests, tests, places, places + count - tests};
+    weft_train_split_draw(&request->split, count, tests, cli->seed, &cli->arena);
     request->options.images = &request->images;
     request->options.split = &request->split;
     return true;
@@ -371,6 +374,19 @@ static bool set_ports(struct lab_train_request *request)
     return true;
 }
 
+static bool has_spines(const struct lab_train_request *request)
+{
+    const enum lab_train_trouble_kind kind = request->options.trouble.kind;
+    if (request->network.spine_count > 0 || (kind != LAB_TRAIN_GRAY && kind != LAB_TRAIN_CROSS)) {
+        return true;
+    }
+    return weft_fail(&request->cli->error, WEFT_INPUT,
+                     "--trouble %s: one switch of %u ports has all %u servers, so that there is no "
+                     "spine; write a smaller --radix",
+                     lab_train_trouble_names[kind], request->radix,
+                     request->worker_count + request->host_count);
+}
+
 static bool prepare(struct lab_train_request *request)
 {
     struct cli *cli = request->cli;
@@ -397,10 +413,20 @@ static bool prepare(struct lab_train_request *request)
     train->trouble.seed = cli->seed;
     train->timeout_ms = 1000 * request->timeout_s;
     return load_images(request) &&
-           lab_train_layers(&request->classes.layers, train, cli->scratch, &cli->error) &&
+           (lab_train_layers(&request->classes.layers, train, cli->scratch, &cli->error) ||
+            weft_wrap(&cli->error, "--net")) &&
            set_ports(request) &&
            lab_train_network_build(&request->network, request->worker_count, request->host_count,
-                                   request->radix, &cli->arena, cli->scratch, &cli->error);
+                                   request->radix, &cli->arena, cli->scratch, &cli->error) &&
+           has_spines(request);
+}
+
+static bool train(void *context)
+{
+    struct lab_train_request *request = context;
+    struct cli *cli = request->cli;
+    return lab_train_run(&request->result, &request->options, &request->network, &request->lab,
+                         &cli->arena, &cli->error);
 }
 
 // Raises a lab, trains in it, and takes it away, also where that failed.
@@ -419,8 +445,8 @@ static bool run_in(struct lab_train_request *request, const char *name)
     cli_clock_heed();
     bool up = weft_lab_up(&request->lab, &request->network.wiring, &request->port, cli->scratch,
                           &cli->error);
-    bool fine = up && lab_train_run(&request->result, &request->options, &request->network,
-                                    &request->lab, &cli->arena, &cli->error);
+    // What stands is taken away also where memory is out.
+    bool fine = up && weft_guard(train, request, &cli->error);
     if (up && !weft_lab_down(&removed, name, cli->scratch, &down) && fine) {
         cli->error = down;
         fine = false;
@@ -473,8 +499,7 @@ int lab_train(int argc, char **argv)
              .rate = 0.05,
              .momentum = 0.9,
              .mlt = {.bound = 0.1, .unimportant = 0.5, .paths = 16},
-             .trouble = {.burst_bytes = 64000, .pause_ns = 100000000, .flows = 2, .loss = 0.01},
-             .fault_worker = WEFT_NONE},
+             .trouble = {.burst_bytes = 64000, .pause_ns = 100000000, .flows = 2, .loss = 0.01}},
         .accuracy_count = 5,
         .accuracies = {0.5, 0.8, 0.85, 0.9, 0.95},
     };

@@ -15,7 +15,8 @@ struct lab_train_request {
     const char *name;                      // of the lab
     bool name_given;
     uint32_t test_count; // 0: a tenth
-    bool mlt_given;      // an option that is for MLT alone
+    bool traces;
+    bool mlt_given; // an option that is for MLT alone
     uint32_t worker_count, host_count, radix;
     uint32_t timeout_s;
     struct weft_lab_options port;
@@ -30,9 +31,6 @@ struct lab_train_request {
     struct weft_lab lab;
     struct lab_train_result result;
 };
-
-// digits.c: the paths of the digits that are shipped, from the program's own place.
-bool lab_train_find_digits(struct lab_train_request *request) WEFT_MUST_USE;
 
 // print.c
 void lab_train_print(const struct lab_train_request *request);
