@@ -76,7 +76,7 @@ struct lab_mlt_far {
     uint64_t heard_ps; // from it, anything that it alone can say
     bool is_partner;   // there are transfers from or to it
     // What came of it, for its rate. Counts go through all steps.
-    uint64_t received, marked, reported;
+    uint64_t received, marked, reported, reported_marks;
     uint64_t report_ps;        // of the last REPORT
     uint64_t report_cookie[2]; // of those to it, and from it
 };

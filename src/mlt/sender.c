@@ -143,10 +143,28 @@ uint64_t weft_mlt_sender_due_ps(const struct weft_mlt_sender *sender)
     return sender->probe_ps < end_ps ? sender->probe_ps : end_ps;
 }
 
+static bool say_stuck(const struct weft_mlt_sender *sender, struct weft_error *error)
+{
+    char patience[WEFT_UNIT_TEXT];
+    return weft_fail(error, WEFT_IO,
+                     "tensor %u of step %u: %u of %u segments are missing, and none of those that "
+                     "were sent again in %s arrived",
+                     sender->tensor->number, sender->step->epoch, sender->missing,
+                     sender->tensor->segment_count,
+                     weft_show_time(patience, sender->step->limits.patience_ps));
+}
+
+static bool say_silent(const struct weft_mlt_sender *sender, struct weft_error *error)
+{
+    char patience[WEFT_UNIT_TEXT];
+    return weft_fail(error, WEFT_IO, "tensor %u of step %u: the receiver has not answered for %s",
+                     sender->tensor->number, sender->step->epoch,
+                     weft_show_time(patience, sender->step->limits.patience_ps));
+}
+
 bool weft_mlt_sender_next(struct weft_mlt_message *message, struct weft_mlt_sender *sender,
                           uint64_t now_ps, struct weft_error *error)
 {
-    char patience[WEFT_UNIT_TEXT];
     const struct weft_mlt_step *step = sender->step;
     struct weft_mlt_message next = {
         .epoch = step->epoch, .tensor = sender->tensor->number, .cookie = step->cookie};
@@ -154,18 +172,11 @@ bool weft_mlt_sender_next(struct weft_mlt_message *message, struct weft_mlt_send
         *message = (struct weft_mlt_message){0};
         return true;
     }
-    weft_show_time(patience, step->limits.patience_ps);
     if (sender->is_stuck) {
-        return weft_fail(error, WEFT_IO,
-                         "tensor %u of step %u: %u of %u segments are missing, and none of those "
-                         "that were sent again in %s arrived",
-                         next.tensor, next.epoch, sender->missing, sender->tensor->segment_count,
-                         patience);
+        return say_stuck(sender, error);
     }
     if (sender->state == WEFT_MLT_PROBING && now_ps >= give_up_ps(sender)) {
-        return weft_fail(error, WEFT_IO,
-                         "tensor %u of step %u: the receiver has not answered for %s", next.tensor,
-                         next.epoch, patience);
+        return say_silent(sender, error);
     }
     if (sender->state == WEFT_MLT_PROBING) {
         send_probe(&next, sender, now_ps);
