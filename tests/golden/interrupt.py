@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Presses Ctrl-C, twice, while weft searches: interrupt.py WEFT EXAMPLES
+"""Presses Ctrl-C, twice, while weft searches or trains: interrupt.py WEFT EXAMPLES
 
 What there is until then is answered, marked as unfinished: a plan that the checker accepts and that
-the effort it states finds again, byte by byte; strategies; the rows of a comparison. Where there is
-no plan yet, bounds alone, exit code 1 and no file; the same where --seconds ends it. Rows of a
-comparison that was left are no answer to --resume: it is made again.
+the effort it states finds again, byte by byte; strategies; the rows of a comparison, and of losses
+whose runs have all ended. Where there is no plan yet, bounds alone, exit code 1 and no file; the
+same where --seconds ends it. Rows of a comparison that was left are no answer to --resume: it is
+made again.
 
-Seen to fail: when --resume took comparisons whatever they say of their end.
+Seen to fail: when --resume took comparisons whatever they say of their end; when training had no
+guard that the flag ends.
 """
 
 import json
@@ -103,6 +105,16 @@ def main():
         expect("rows", said[0] == 0 and rows["finished"] is False, said)
         expect("Weft's row", any(row["name"] == "weft" and row.get("iteration_s", 0) > 0
                                  for row in rows["fabrics"]), rows)
+        train = [weft, "train", "--net", "dense:10", "--seeds", "2", "--threads", "1", "--json",
+                 "--lose", ",".join(f"random:{share}%" for share in range(1, 61)), "--yes"]
+        said = interrupted([*train, "--epochs", "60"], 6)
+        left = json.loads(said[1])
+        expect("rows of losses", said[0] == 0 and left["finished"] is False, said)
+        expect("some of them", 1 <= len(left["rows"]) < 61, said)
+        expect("whole ones",
+               all(len(row["runs"][1]["accuracy"]) == 60 for row in left["rows"]), said)
+        said = interrupted([*train, "--epochs", "100000"], 1)
+        expect("no row", said[0] == 1 and "without loss" in said[2], said)
         resume(weft, small, os.path.join(folder, "kept.json"))
     print("all were answered")
 

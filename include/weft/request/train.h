@@ -61,12 +61,13 @@ struct weft_train_result {
     uint32_t number_count, segment_count, layer_count; // of the net; layers that have numbers
     uint32_t seed_count;
     double test_error; // standard error of the accuracy without loss as a share of test_count
+    bool stopped; // rows whose runs had not all ended are left out
     uint32_t row_count;
     const struct weft_train_row *rows; // the first one loses nothing
 };
 // Runs are played on the environment's threads; the result does not depend on their number. Fails
 // with IO and INPUT where files or the net are wrong, with USAGE where counts do not fit together,
-// with UNSUPPORTED where it would take long, with STOPPED.
+// with UNSUPPORTED where it would take long, with STOPPED where no row had ended.
 bool weft_request_train(struct weft_train_result *result, const struct weft_train_request *request,
                         struct weft_request_environment *environment) WEFT_MUST_USE;
 // "weft.train/1"

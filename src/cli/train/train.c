@@ -180,6 +180,9 @@ static void print(struct cli *cli, const struct weft_train_result *result)
         asked->epochs == 1 ? "" : "s", result->seed_count, result->seed_count == 1 ? "" : "s",
         asked->rescales ? "; sums rescaled" : "; what is lost counts as 0");
     print_rows(cli, result);
+    if (result->stopped) {
+        cli_say(cli, "\nleft unfinished: rows whose runs had not all ended are not here\n");
+    }
     cli_say(cli, "\nerrors  the difference to no loss in its standard errors, over the seeds\n");
     cli_say(cli, "chance  that runs without any effect differ by as much; an effect below %g\n",
             WEFT_TRAIN_SIGNIFICANT);

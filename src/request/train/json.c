@@ -67,6 +67,7 @@ const char *weft_request_train_json(const struct weft_train_result *result,
     weft_set_truth(object, "rescaled", asked->rescales);
     weft_set_count(object, "seeds", result->seed_count);
     weft_set_real(object, "test_error", result->test_error);
+    weft_set_truth(object, "finished", !result->stopped);
     json_t *rows = weft_set_list(object, "rows");
     for (uint32_t r = 0; r < result->row_count; r++) {
         json_array_append_new(rows, row_of(&result->rows[r], result));

@@ -212,6 +212,7 @@ struct runs {
     struct weft_error *errors;
     bool *fine;
     struct weft_tally *tally;
+    uint32_t count, threads;
 };
 
 // One loss with one seed, on any thread: in the thread's own memory, but for its slots.
@@ -242,7 +243,38 @@ static void play_run(void *context, uint32_t index, struct weft_arena scratch)
         outcome->accuracy = curve;
         outcome->loss = curve + epochs;
         outcome->lost_share = run.lost_share;
+        runs->fine[index] = true;
     }
+}
+
+static bool play_all(void *context)
+{
+    struct runs *runs = context;
+    weft_parallel_for(runs->count, runs->threads, play_run, runs);
+    return true;
+}
+
+// Whoever asks for the end gets the rows that all seeds have ended.
+static bool leave_rows(struct weft_train_row *list, struct weft_train_result *result,
+                       const struct runs *runs, struct weft_error *error)
+{
+    uint32_t kept = 0, seeds = result->seed_count;
+    for (uint32_t r = 0; r < result->row_count; r++) {
+        uint32_t ended = 0;
+        while (ended < seeds && runs->fine[r * seeds + ended]) {
+            ended++;
+        }
+        if (ended == seeds) {
+            list[kept++] = list[r];
+        } else if (r == 0) {
+            return weft_fail(error, WEFT_STOPPED,
+                             "stopped before the runs without loss had ended; give it more time");
+        }
+    }
+    *error = (struct weft_error){.code = WEFT_OK};
+    result->stopped = true;
+    result->row_count = kept;
+    return true;
 }
 
 static void compare_rows(struct weft_train_row *list, const struct weft_train_result *result,
@@ -290,6 +322,8 @@ static bool play_runs(struct weft_train_row *list, struct weft_train_result *res
         .errors = WEFT_NEW(base->arena, struct weft_error, count),
         .fine = WEFT_NEW(base->arena, bool, count),
         .tally = &environment->progress.tally,
+        .count = count,
+        .threads = base->threads,
     };
     for (uint32_t i = 0; i < count; i++) {
         runs.outcomes[i].seed = base->seed + i % seeds;
@@ -301,9 +335,13 @@ static bool play_runs(struct weft_train_row *list, struct weft_train_result *res
     }
     weft_request_step_begin(environment, "training", "images");
     weft_tally_begin(runs.tally, (uint64_t)seen);
-    weft_parallel_for(count, base->threads, play_run, &runs);
+    bool ended = weft_guard_until(play_all, &runs, base->stop, base->error);
     weft_request_step_end(environment);
-    for (uint32_t i = 0; i < count; i++) {
+    if (!ended &&
+        (base->error->code != WEFT_STOPPED || !leave_rows(list, result, &runs, base->error))) {
+        return false;
+    }
+    for (uint32_t i = 0; ended && i < count; i++) {
         if (!runs.fine[i]) {
             *base->error = runs.errors[i];
             return false;
