@@ -14,8 +14,8 @@
 // the own; a hop that does not count itself, adds to a missing segment's rest, or has the bound of
 // the whole ring; DATA written that came after STOP; a gather half with a bound; budgets that are
 // not asked; one memory for two steps; a chunk that begins a segment early; sends of the gather
-// half ended by its own data; a step that is over before its sends are; an instant for the next packet
-// that the peer's rate forbids.
+// half ended by its own data; a step that is over before its sends are; an instant for the next
+// packet that the peer's rate forbids.
 
 #include <setjmp.h> // cmocka needs these four first
 #include <stdarg.h>
