@@ -128,7 +128,8 @@ void sim_watch_end_slice(struct sim_watch *watch, const struct packet_engine *en
         watch->is_stopped = true;
         watch->is_over = true;
     }
-    if (engine->counts.timeouts != watch->news.timeouts) {
+    // MLT's senders have a patience of their own, and the run ends when one has lost it.
+    if (engine->counts.timeouts != watch->news.timeouts && engine->mlts == NULL) {
         look_for_news(watch, engine);
     }
 }

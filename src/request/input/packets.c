@@ -121,7 +121,7 @@ const struct weft_parameter weft_packet_parameters[WEFT_PACKET_PARAMETERS] = {
     COUNT("window-limit", host.window_limit, 64, 1u << 24),
     PACKET("ack-bytes", size.ack, 1),
     SWITCH("early-drops", port.early_drops),
-    NUMBER("link-loss", port.link_loss, 0, 0.5),
+    NUMBER("link-loss", port.link_loss, 0, 1),
     COUNT("lossy-link", port.lossy_link, 0, 1u << 24),
     NUMBER("loss-bound", control.loss_bound, 0, 0.99),
     NUMBER("unimportant", control.unimportant, 0, 1),

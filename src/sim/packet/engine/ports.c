@@ -82,6 +82,20 @@ static bool check_remaining(const struct weft_packet_options *options, struct we
            fail_port(error, "by what messages have left, acknowledgements go first; say so");
 }
 
+static bool check_losses(const struct weft_sim_options *options, struct weft_error *error)
+{
+    const struct weft_port_options *port = &options->packet->port;
+    if (!(port->loss_ratio >= 0 && port->loss_ratio <= 1)) {
+        return weft_fail(error, WEFT_INPUT,
+                         "ports: links that lose a share of %g; write one from 0 to 1",
+                         port->loss_ratio);
+    }
+    if (port->loss_ratio > 0 && options->circuits != NULL) {
+        return fail_port(error, "circuits that change lose nothing by chance; leave one out");
+    }
+    return true;
+}
+
 bool packet_ports_check(const struct weft_sim_options *options, struct weft_error *error)
 {
     const struct weft_packet_options *packet = options->packet;
@@ -108,16 +122,8 @@ bool packet_ports_check(const struct weft_sim_options *options, struct weft_erro
         return weft_fail(error, WEFT_INPUT, "ports: %u paths of a flow; write at most %u",
                          port->spray_paths, SPRAY_PATHS_MAX);
     }
-    if (!(port->loss_ratio >= 0 && port->loss_ratio <= 0.5)) {
-        return weft_fail(error, WEFT_INPUT,
-                         "ports: links that lose a share of %g; write one from 0 to 0.5",
-                         port->loss_ratio);
-    }
-    if (port->loss_ratio > 0 && options->circuits != NULL) {
-        return fail_port(error, "circuits that change lose nothing by chance; leave one out");
-    }
     return check_marking(packet, error) && check_lossless(packet, error) &&
-           check_remaining(packet, error);
+           check_remaining(packet, error) && check_losses(options, error);
 }
 
 bool packet_ports_check_priorities(const struct weft_sim_options *options, uint32_t count,
@@ -238,11 +244,9 @@ bool packet_engine_check(const struct packet_engine *engine, struct weft_error *
         return true;
     }
     const struct packet_ports *ports = &engine->ports;
-    if (ports->circle_count == 0) {
-        return weft_fail(error, WEFT_INFEASIBLE,
-                         "a message of mlt is given up after %.9g s: nothing of it arrives any "
-                         "more; take links that carry something",
-                         weft_seconds(engine->clock.now_ps));
+    if (engine->mlts != NULL) {
+        return weft_fail(error, WEFT_INFEASIBLE, "mlt: %s; take links that carry something",
+                         engine->mlts->given_up.message);
     }
     const struct weft_fabric *fabric = ports->fabric;
     char nodes[320];

@@ -21,7 +21,8 @@
 #define LINGER_TRIPS 1u
 #define PROBE_TRIPS 4u
 #define PROBE_MAX_TRIPS 256u
-// Nothing that a run may lose by chance (loss_ratio of at most 1/2) is given up within it.
+// A link that loses less than all is not given up within it: with every link of a path losing half,
+// one PROBE in 256 is answered, of 390,000 that go over a path of 10 us.
 #define PATIENCE_PS (1000 * WEFT_PS_PER_S)
 // The slowest rate, in packets a trip: a thousand senders of one port send less than it carries.
 #define RATE_MIN_PACKETS (1.0 / 64)
@@ -217,11 +218,27 @@ static void send_probe(struct packet_engine *engine, uint32_t id,
     packet_transmit_with(engine, id, flow->total + message->segment, PACKET_PROBE, message->round);
 }
 
+// The machine has lost its patience with a message: the run ends, and says with which.
+static void give_up(struct packet_engine *engine, uint32_t id)
+{
+    const struct packet_flow *flow = &engine->flows[id];
+    const struct weft_link *links = engine->ports.fabric->links;
+    uint32_t last = flow->data_hop;
+    while (engine->hops[last + 1] != WEFT_NONE) {
+        last++;
+    }
+    weft_wrap(&engine->mlts->given_up,
+              "message %u, from server %u to server %u, is given up after %.9g s", flow->end.owner,
+              links[engine->hops[flow->data_hop]].from, links[engine->hops[last]].to,
+              weft_seconds(engine->clock.now_ps));
+    engine->is_stuck = true;
+    engine->has_ended = true;
+}
+
 // Sends what the machine has, at the pace of its rate; a timer wakes it for its PROBEs.
 static void send_mlt(struct packet_engine *engine, uint32_t id)
 {
     struct packet_mlt *mlt = &engine->mlts->flows[id];
-    struct weft_error error;
     while (!packet_is_held(engine, id)) {
         uint64_t due_ps = weft_mlt_sender_due_ps(&mlt->sender);
         if (due_ps > engine->clock.now_ps) {
@@ -229,9 +246,9 @@ static void send_mlt(struct packet_engine *engine, uint32_t id)
             return;
         }
         struct weft_mlt_message message;
-        if (!weft_mlt_sender_next(&message, &mlt->sender, engine->clock.now_ps, &error)) {
-            engine->is_stuck = true;
-            engine->has_ended = true;
+        if (!weft_mlt_sender_next(&message, &mlt->sender, engine->clock.now_ps,
+                                  &engine->mlts->given_up)) {
+            give_up(engine, id);
             return;
         }
         if (message.kind == WEFT_MLT_DATA) {

@@ -35,6 +35,7 @@ struct packet_mlts {
     uint32_t first; // of the list of messages that have come, the one that did first
     uint32_t last;
     uint32_t layer_count;
+    struct weft_error given_up; // of the message that ended the run, with packet_engine.is_stuck
 };
 
 #endif
