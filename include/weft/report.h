@@ -140,6 +140,10 @@ struct weft_circuit_chart {
 const char *weft_report_svg_circuits(const struct weft_circuit_chart *chart,
                                      struct weft_arena *arena);
 
+// What MLT sent over time, by class, as an SVG file. O(spans).
+const char *weft_report_svg_step(const struct weft_step_trace *step, const char *title,
+                                 struct weft_arena *arena);
+
 // A mesh of interferometers with the routes of one setting, as an SVG file. O(cells).
 struct weft_mesh_picture {
     const struct weft_mesh *mesh;

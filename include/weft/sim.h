@@ -229,6 +229,37 @@ struct weft_packet_counts {
     } delivered;
 };
 
+// What MLT sends: data of either class, for the first time and again, and control.
+enum weft_step_kind {
+    WEFT_STEP_IMPORTANT,
+    WEFT_STEP_UNIMPORTANT,
+    WEFT_STEP_RESENT_IMPORTANT,
+    WEFT_STEP_RESENT_UNIMPORTANT,
+    WEFT_STEP_PROBE,
+    WEFT_STEP_BITMAP,
+    WEFT_STEP_STOP,
+    WEFT_STEP_REPORT,
+    WEFT_STEP_KINDS,
+};
+const char *weft_step_kind_name(enum weft_step_kind kind); // "resent_unimportant"
+
+struct weft_step_span {
+    uint64_t bytes[WEFT_STEP_KINDS];
+};
+
+// A trace of a run of MLT: all that its messages' ends sent, by kind.
+struct weft_step_trace {
+    struct {
+        uint64_t packets;
+        uint64_t bytes; // on the wire, with headers
+        uint64_t lost;  // packets, in ports and on links
+    } sent[WEFT_STEP_KINDS];
+    // Bytes by the instant at which their sender's port took them, in spans of equal length.
+    uint64_t span_ps;
+    uint32_t span_count;
+    struct weft_step_span *spans;
+};
+
 // What was skipped of a run, and how far windows that were played after a skip are from what the
 // skip expected of them, as shares of the expected packets.
 struct weft_skip_counts {
@@ -410,6 +441,7 @@ struct weft_sim_result {
     const double *link_bytes;          // per link, on the wire
     struct weft_packet_counts packets; // packet engine
     struct weft_skip_counts skips;     // packet engine, with `skip`
+    const struct weft_step_trace *step;   // MLT; else NULL
     const struct weft_port_counts *ports; // packet engine: per link
     struct weft_partition_counts partitions;
     struct weft_circuit_counts circuits;

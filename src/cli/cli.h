@@ -34,6 +34,7 @@ struct cli_records {
     const char *flows_path;
     const char *series_path;
     const char *trace_path;
+    const char *step_path;
     const char *snapshot_path; // of the one job that is played
     const char *job_name;      // there
     uint64_t every_ps;

@@ -8,6 +8,7 @@
 #include "flows.h"
 
 #include <math.h>
+#include <string.h>
 
 // Whether the packet engine can play these flows.
 static bool check_packets(const struct weft_flow_list *flows, const struct weft_fabric *fabric,
@@ -263,9 +264,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     const struct weft_active_flows *active = &player.net.active;
     const double *from_bytes = folded ? fold.link_bytes : active->link_bytes;
     double *link_bytes = WEFT_NEW_RAW(arena, double, fabric->link_count);
-    for (uint32_t link = 0; link < fabric->link_count; link++) {
-        link_bytes[link] = from_bytes[link];
-    }
+    memcpy(link_bytes, from_bytes, fabric->link_count * sizeof(*link_bytes));
     outcome.circuits = sim_circuits_counts(&player.net);
     outcome.flow_count = outcome.folded ? outcome.flow_count : active->started_count;
     outcome.event_count = player.event_count;
@@ -274,6 +273,7 @@ bool weft_sim_run_flows(struct weft_sim_result *result, uint64_t *completion_ps,
     outcome.link_bytes = link_bytes;
     outcome.packets = player.net.packets.counts;
     outcome.skips = packet_skip_counts(&player.net.packets);
+    outcome.step = packet_step_trace(&player.net.packets, arena);
     outcome.records = sim_watch_take_records(&player.watch);
     outcome.ports = packets ? packet_engine_ports(&player.net.packets, arena) : NULL;
     *result = outcome;

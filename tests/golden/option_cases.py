@@ -80,6 +80,7 @@ VALUES = {
     "job-name": ["other"],
     "series": ["links.csv"],
     "snapshot": ["snap.json"],
+    "step": ["step.svg"],
     "trace": ["t.pftrace"],
     # the simulation's own
     "acknowledged": [None],
@@ -358,7 +359,8 @@ CASES += [
          only=("ecn-pmax", "red", "early-drops")),
     Case("flows-lossy", "simulate", LOSSY + " --transport dctcp --link-loss 0.01",
          only=("lossy-link",)),
-    Case("flows-mlt", "simulate", LOSSY + " --transport mlt", only=("loss-bound", "unimportant")),
+    Case("flows-mlt", "simulate", LOSSY + " --transport mlt", only=("loss-bound", "unimportant",
+         "step")),
     Case("flows-sprayed", "simulate", LOSSY + " --transport nscc --spray 2 --trim",
          only=("spray-by", "spray-hashed", "control-bytes")),
     Case("job-persistent", "simulate", TREE + " --transport reno --persistent --iterations 3",

@@ -32,6 +32,11 @@ weft simulate permutation:1MB:1 --servers 4 --rate 100Gbps --engine packet --flo
 cat f.csv
 head -n 5 s.csv
 test -s t.pftrace && echo traced
+# A step of MLT: what was sent by kind, and a picture of it.
+weft simulate alltoall:64kB --servers 4 --rate 100Gbps --mtu 1500 --transport mlt --loss-bound 0 \
+    --step step.svg --json | sed -n '/"step"/,/^  }/p'
+grep -c 'class="f0"' step.svg
+weft simulate alltoall:64kB --servers 4 --rate 100Gbps --step step.svg; echo $?
 # One run in two parts: the same on one thread and two; what cannot be cut says so.
 for threads in 1 2; do
     weft simulate permutation:1MB:1 --servers 8 --rate 100Gbps --engine packet --parts 2 \

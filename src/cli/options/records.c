@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-enum { KEY_FLOWS = 5000, KEY_SERIES, KEY_EVERY, KEY_TRACE, KEY_SNAPSHOT, KEY_JOB_NAME };
+enum { KEY_FLOWS = 5000, KEY_SERIES, KEY_EVERY, KEY_TRACE, KEY_STEP, KEY_SNAPSHOT, KEY_JOB_NAME };
 
 static const struct argp_option options[] = {
     {"flow-records", KEY_FLOWS, "FILE", 0,
@@ -16,6 +16,8 @@ static const struct argp_option options[] = {
      "interval of the samples (10us); longer where there would be too many", 0},
     {"trace", KEY_TRACE, "FILE.pftrace", 0,
      "write a timeline for ui.perfetto.dev: servers' tasks and flows, links' load and queues", 0},
+    {"step", KEY_STEP, "FILE.svg", 0,
+     "with --transport mlt: draw what was sent over time, by class", 0},
     {"snapshot", KEY_SNAPSHOT, "FILE.json", 0,
      "write what the job demands of its links in an iteration, for weft interleave", 0},
     {"job-name", KEY_JOB_NAME, "NAME", 0, "name of the job in the snapshot (job)", 0},
@@ -40,6 +42,8 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             return cli_value(cli, false, "every");
         }
         return records->every_ps > 0 ? 0 : cli_usage(cli, "--every: 0 never ends; write 10us");
+    case KEY_STEP:
+        return cli_take(cli, &records->step_path, argument, "--step");
     case KEY_SNAPSHOT:
         return cli_take(cli, &records->snapshot_path, argument, "--snapshot");
     case KEY_JOB_NAME:

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files that weft simulate writes besides its result: records of flows, series of links, a
-// Perfetto trace, a job's entry in a snapshot. The result holds them as values; here they get their
-// names, which are checked before the run so that a long one is not lost to a wrong path.
+// Perfetto trace, a picture of a step of MLT, a job's entry in a snapshot. The result holds them as
+// values; here they get their names, which are checked before the run so that a long one is not
+// lost to a wrong path.
 
 #include "simulate.h"
 #include "weft/format.h"
+#include "weft/report.h"
 
 #include <string.h>
 
@@ -12,7 +14,8 @@ bool simulate_can_write(struct cli *cli)
 {
     const struct cli_records *records = &cli->given.records;
     return cli_can_write(cli, records->flows_path) && cli_can_write(cli, records->series_path) &&
-           cli_can_write(cli, records->trace_path) && cli_can_write(cli, records->snapshot_path);
+           cli_can_write(cli, records->trace_path) && cli_can_write(cli, records->step_path) &&
+           cli_can_write(cli, records->snapshot_path);
 }
 
 static bool write_trace(struct cli *cli, const struct weft_trace *trace)
@@ -47,6 +50,13 @@ bool simulate_write(struct cli *cli, const struct weft_simulate_result *result)
     }
     if (paths->trace_path != NULL && !write_trace(cli, &kept->trace)) {
         return false;
+    }
+    if (paths->step_path != NULL) {
+        const char *picture = weft_report_svg_step(
+            result->sim.step, result->load != NULL ? result->load : "plan", &cli->arena);
+        if (!weft_file_save(paths->step_path, picture, strlen(picture), &cli->error)) {
+            return false;
+        }
     }
     if (paths->snapshot_path == NULL) {
         return true;

@@ -67,6 +67,24 @@ static void print_losses(struct cli *cli, const struct weft_simulate_result *res
     cli_table(cli, columns, COLUMNS, cells, result->lossy_count);
 }
 
+// What MLT sent: data once and again, and control.
+static void print_step(struct cli *cli, const struct weft_step_trace *step)
+{
+    uint64_t bytes[4] = {0};
+    char shown[4][WEFT_UNIT_TEXT];
+    for (uint32_t kind = 0; kind < WEFT_STEP_KINDS; kind++) {
+        bool is_resent = kind == WEFT_STEP_RESENT_IMPORTANT || kind == WEFT_STEP_RESENT_UNIMPORTANT;
+        bytes[is_resent                           ? 2
+              : kind < WEFT_STEP_RESENT_IMPORTANT ? kind
+                                                  : 3] += step->sent[kind].bytes;
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        weft_show_bytes(shown[i], (double)bytes[i]);
+    }
+    cli_say(cli, "sent %s important, %s unimportant, %s again, %s of control\n", shown[0], shown[1],
+            shown[2], shown[3]);
+}
+
 // What packets met, and what the run took.
 static void print_last_lines(struct cli *cli, const struct weft_simulate_result *result)
 {
@@ -95,6 +113,9 @@ static void print_last_lines(struct cli *cli, const struct weft_simulate_result 
                     "packets lost in ports\n",
                     counts->delivered.bytes / counts->delivered.of_bytes,
                     counts->delivered.min_ratio, (unsigned long long)counts->important_lost);
+        }
+        if (result->sim.step != NULL) {
+            print_step(cli, result->sim.step);
         }
         print_losses(cli, result);
     }

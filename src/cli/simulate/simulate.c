@@ -256,6 +256,12 @@ static bool run(struct options *input, const struct cli_ranks *ranks)
                                                      .snapshot = records->snapshot_path != NULL,
                                                      .name = records->job_name,
                                                      .every_ps = records->every_ps};
+    const struct weft_given_word *transport = &request->packets.transport;
+    bool is_mlt = transport->given && transport->value == WEFT_TRANSPORT_MLT;
+    if (records->step_path != NULL && !is_mlt) {
+        return weft_fail(&cli->error, WEFT_USAGE,
+                         "--step draws what MLT sends; write --transport mlt, too");
+    }
     if (!cli->follows && !simulate_can_write(cli)) {
         return false;
     }

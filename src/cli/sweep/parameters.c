@@ -155,6 +155,7 @@ static const struct {
     {"series", "scenarios write no files; run the one whose links you want to see"},
     {"every", "scenarios write no files; run the one whose links you want to see"},
     {"trace", "scenarios write no files; run the one that you want to see"},
+    {"step", "scenarios write no files; run the one that you want drawn"},
     {"snapshot", "scenarios write no files; run the one whose job you want to see"},
     {"job-name", "scenarios write no files; run the one whose job you want to see"},
     {"progress", "the sweep tells how far it is"},

@@ -46,6 +46,20 @@ static void set_delivered(json_t *object, const struct weft_simulate_result *res
     }
 }
 
+// What MLT sent, by kind.
+static void set_step(json_t *object, const struct weft_step_trace *step)
+{
+    json_t *rows = json_object();
+    for (uint32_t kind = 0; kind < WEFT_STEP_KINDS; kind++) {
+        json_t *row = json_object();
+        weft_set_count(row, "packets", step->sent[kind].packets);
+        weft_set_count(row, "bytes", step->sent[kind].bytes);
+        weft_set_count(row, "lost", step->sent[kind].lost);
+        json_object_set_new(rows, weft_step_kind_name((enum weft_step_kind)kind), row);
+    }
+    json_object_set_new(object, "step", rows);
+}
+
 static void set_losses(json_t *object, const struct weft_simulate_result *result)
 {
     if (result->sim.ports == NULL) {
@@ -104,6 +118,9 @@ static json_t *begin(const struct weft_simulate_result *result)
         weft_set_count(object, "mark_bytes", result->options.packet->mark_bytes);
         set_counts(object, &result->sim.packets);
         set_delivered(object, result);
+        if (result->sim.step != NULL) {
+            set_step(object, result->sim.step);
+        }
         if (result->options.partitions.count > 0) {
             weft_set_count(object, "parts", result->sim.partitions.count);
         }

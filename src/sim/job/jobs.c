@@ -216,6 +216,7 @@ bool weft_sim_run_jobs(struct weft_sim_result *result, const struct weft_network
     r.link_bytes = link_bytes;
     r.packets = executor.net.packets.counts;
     r.skips = packet_skip_counts(&executor.net.packets);
+    r.step = packet_step_trace(&executor.net.packets, arena);
     if (options->engine == WEFT_ENGINE_PACKET) {
         r.ports = packet_engine_ports(&executor.net.packets, arena);
     }

@@ -333,10 +333,10 @@ static inline void packet_free_flow(struct packet_engine *engine, uint32_t id)
 // A packet was lost at a link.
 static inline void packet_lose(struct packet_engine *engine, struct packet_link *link, uint32_t id)
 {
-    const uint32_t spared = PACKET_ACK | PACKET_DROPPABLE | PACKET_PROBE;
-    bool is_important = engine->mlts != NULL && (engine->packets[id].flags & spared) == 0;
     engine->counts.drops++;
-    engine->counts.important_lost += is_important;
+    if (engine->mlts != NULL) {
+        packet_step_lost_in_port(engine, id);
+    }
     link->drops++;
     packet_drop(engine, id);
 }

@@ -29,6 +29,9 @@ bool packet_corrupts(struct packet_engine *engine, uint32_t id)
         return false;
     }
     engine->counts.corrupted++;
+    if (engine->mlts != NULL) {
+        packet_step_lost(engine, id);
+    }
     packet_drop(engine, id);
     return true;
 }

@@ -38,6 +38,7 @@ static void init_mlts(struct packet_engine *engine, uint32_t link_count)
     mlts->first = WEFT_NONE;
     mlts->last = WEFT_NONE;
     mlts->layer_count = 1;
+    packet_step_init(mlts, engine->arena);
     for (uint32_t i = 0; order->order != NULL && i < order->count; i++) {
         if (order->order[i] != WEFT_NONE && order->order[i] >= mlts->layer_count) {
             mlts->layer_count = order->order[i] + 1;
@@ -202,6 +203,7 @@ static void send_data(struct packet_engine *engine, uint32_t id,
     double bytes = packet_stream_bytes(engine, flow, message->segment);
     flow->view.next_send_ps =
         engine->clock.now_ps + (uint64_t)(bytes / mlt->rate.rate_Bps * (double)WEFT_PS_PER_S);
+    packet_step_sent(engine->mlts, packet_step_kind(flags), (uint32_t)bytes, engine->clock.now_ps);
     packet_transmit_with(engine, id, message->segment, flags, 0);
 }
 
@@ -215,6 +217,8 @@ static void send_probe(struct packet_engine *engine, uint32_t id,
         flow->timeout_count++;
         weft_mlt_rate_silent(&mlt->rate);
     }
+    packet_step_sent(engine->mlts, WEFT_STEP_PROBE, engine->setting.header_bytes,
+                     engine->clock.now_ps);
     packet_transmit_with(engine, id, flow->total + message->segment, PACKET_PROBE, message->round);
 }
 
@@ -361,6 +365,8 @@ static void answer_with(struct packet_engine *engine, uint32_t id,
         packet->cumulative = mlt->marked;
         mlt->report_ps = engine->clock.now_ps + engine->flows[packet->flow].view.empty_rtt_ps;
     }
+    packet_step_sent(engine->mlts, packet_step_kind(kind | PACKET_ACK), bytes,
+                     engine->clock.now_ps);
     if (!packet_send_back_with(engine, id, bytes)) {
         take_answer(engine, packet);
         packet_drop(engine, id);

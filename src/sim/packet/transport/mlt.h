@@ -7,6 +7,7 @@
 // events.
 
 #include "weft/mlt.h"
+#include "weft/sim.h"
 
 // Both ends of a message. It keeps its slot from its receiver's STOP until that is at its sender.
 struct packet_mlt {
@@ -35,7 +36,26 @@ struct packet_mlts {
     uint32_t first; // of the list of messages that have come, the one that did first
     uint32_t last;
     uint32_t layer_count;
+    struct weft_step_trace step;
     struct weft_error given_up; // of the message that ended the run, with packet_engine.is_stuck
 };
+
+// ---- the trace of a step (mlt_step.c) ----
+
+struct packet_engine;
+struct packet;
+
+void packet_step_init(struct packet_mlts *mlts, struct weft_arena *arena);
+// A packet was made, and goes to its sender's port now.
+void packet_step_sent(struct packet_mlts *mlts, enum weft_step_kind kind, uint32_t bytes,
+                      uint64_t now_ps);
+// A packet was lost, on a link or in a port.
+void packet_step_lost(struct packet_engine *engine, uint32_t id);
+void packet_step_lost_in_port(struct packet_engine *engine, uint32_t id);
+// What a packet is, by its flags.
+enum weft_step_kind packet_step_kind(uint32_t flags);
+// The trace of a run that is over; NULL: it was none of MLT.
+const struct weft_step_trace *packet_step_trace(const struct packet_engine *engine,
+                                                struct weft_arena *arena);
 
 #endif
