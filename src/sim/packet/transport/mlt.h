@@ -26,6 +26,7 @@ struct packet_mlt {
     uint64_t due_ps;    // a timer is filed for then; WEFT_NEVER: none is
     uint64_t report_ps; // the receiver's next REPORT does not go before,
     uint64_t heed_ps;   // and the sender heeds none before
+    uint32_t repeats;   // of PROBEs since the last answer
     uint32_t received;  // packets of data, as REPORT counts them
     uint32_t marked;
 };
