@@ -77,7 +77,8 @@ class Lab:
 
     def incast(self, *fabric):
         """Two senders at the rate of their ports into one: half does not fit, and three quarters
-        of it are unimportant. Mutation: ports that have no program, or one that does not drop."""
+        of it are unimportant. Mutations: a program that drops nothing; switches' ports without
+        one."""
         switch_ports = 3 if "--degree" in fabric else 0  # a bridge's are not listed
         self.lab("up", "--hosts", "3", *fabric, "--mtu", "1500", "--rate", "20Mbps", "--classes",
                  "4:8:20")
@@ -109,7 +110,8 @@ class Lab:
         self.lab("down")
 
     def lossy(self, which, place, pair):
-        """A port loses half of what comes, and nothing once it is mended."""
+        """A port loses half of what comes, and nothing once it is mended. Mutations: a port that is
+        mended loses on; each change begins with a program and counts of its own."""
         lost = 0
         for verb, share in (("fail", ":50%"), ("mend", "")):
             self.lab(verb, "loss", which + share)

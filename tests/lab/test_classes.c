@@ -4,7 +4,8 @@
 // Seen to fail when: queues had their priorities the other way round; leaves had the whole rate as
 // their own; the length was that of the whole port; unimportant DATA was marked instead of dropped;
 // a host's own packets were dropped, too; important DATA was dropped; control went to the last
-// queue, others to the first; layers were read at byte 25; a queue was long from K + 1 packets on.
+// queue, others to the first; layers were read at byte 25; options of IPv4 or first fragments were
+// taken for nothing; a queue was long from K + 1 packets on.
 
 #include "three_nodes.h"
 
