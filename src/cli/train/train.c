@@ -111,21 +111,10 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 // ---- what people read ----
 
-static struct weft_table_cell points(struct cli *cli, double share)
+// What one seed does not have.
+static struct weft_table_cell unless_single(struct weft_table_cell cell)
 {
-    return isfinite(share) ? weft_cell_percent(&cli->arena, 2, share)
-                           : (struct weft_table_cell){.text = "-"};
-}
-
-static struct weft_table_cell number(struct cli *cli, const char *format, double value)
-{
-    WEFT_ASSERT(strcmp(format, "%+.1f") == 0 || strcmp(format, "%.2g") == 0);
-    if (!isfinite(value)) {
-        return (struct weft_table_cell){.text = "-"};
-    }
-    const char *text = format[1] == '+' ? weft_arena_format(&cli->arena, "%+.1f", value)
-                                        : weft_arena_format(&cli->arena, "%.2g", value);
-    return weft_cell_figure(text, "", value);
+    return isfinite(cell.value) ? cell : (struct weft_table_cell){.text = "-"};
 }
 
 static const char *effect_of(const struct weft_train_effect *effect)
@@ -141,28 +130,31 @@ static void print_rows(struct cli *cli, const struct weft_train_result *result)
     static const struct weft_table_column columns[] = {
         {"lost", WEFT_ALIGN_LEFT},        {"of segments", WEFT_ALIGN_RIGHT},
         {"accuracy", WEFT_ALIGN_RIGHT},   {"std. error", WEFT_ALIGN_RIGHT},
-        {"difference", WEFT_ALIGN_RIGHT}, {"std. error", WEFT_ALIGN_RIGHT},
+        {"difference", WEFT_ALIGN_RIGHT}, {"its std. error", WEFT_ALIGN_RIGHT},
         {"errors", WEFT_ALIGN_RIGHT},     {"chance", WEFT_ALIGN_RIGHT},
         {"effect", WEFT_ALIGN_LEFT},
     };
     enum { COLUMNS = sizeof columns / sizeof columns[0] };
+    struct weft_arena *arena = &cli->arena;
     struct weft_table_cell *cells =
-        WEFT_NEW(&cli->arena, struct weft_table_cell, (size_t)result->row_count * COLUMNS);
+        WEFT_NEW(arena, struct weft_table_cell, (size_t)result->row_count * COLUMNS);
     for (uint32_t r = 0; r < result->row_count; r++) {
         const struct weft_train_row *row = &result->rows[r];
         const struct weft_train_effect *effect = &row->effect;
         struct weft_table_cell *cell = cells + (size_t)r * COLUMNS;
         cell[0].text = row->name;
-        cell[1] = points(cli, row->lost_share);
-        cell[2] = points(cli, effect->mean);
-        cell[3] = points(cli, effect->mean_error);
+        cell[1] = weft_cell_percent(arena, 2, row->lost_share);
+        cell[2] = weft_cell_percent(arena, 2, effect->mean);
+        cell[3] = unless_single(weft_cell_percent(arena, 2, effect->mean_error));
         if (r == 0) {
             continue;
         }
-        cell[4] = weft_cell_change(&cli->arena, 2, effect->difference);
-        cell[5] = points(cli, effect->difference_error);
-        cell[6] = number(cli, "%+.1f", effect->difference / effect->difference_error);
-        cell[7] = number(cli, "%.2g", effect->chance);
+        double errors = effect->difference / effect->difference_error;
+        cell[4] = weft_cell_change(arena, 2, effect->difference);
+        cell[5] = unless_single(weft_cell_percent(arena, 2, effect->difference_error));
+        cell[6] = unless_single(weft_cell_number(arena, 1, errors));
+        cell[7] = unless_single(
+            weft_cell_figure(weft_arena_format(arena, "%.2g", effect->chance), "", effect->chance));
         cell[8].text = effect_of(effect);
     }
     cli_table(cli, columns, COLUMNS, cells, result->row_count);
@@ -208,21 +200,23 @@ static struct weft_loss_point point_of(const struct weft_train_row *row)
 }
 
 // Adds the row's point to the line of its kind, in order of shares.
-static void add_point(struct weft_loss_line *line, const struct weft_train_row *row)
+static void add_point(struct weft_loss_line *line, struct weft_loss_point *points,
+                      const struct weft_train_row *row)
 {
-    struct weft_loss_point *points = (struct weft_loss_point *)line->points;
     uint32_t at = line->count++;
     while (at > 0 && points[at - 1].share > row->lost_share) {
         points[at] = points[at - 1];
         at--;
     }
     points[at] = point_of(row);
+    line->points = points;
 }
 
 static bool plot(struct cli *cli, const char *path, const struct weft_train_result *result)
 {
     struct weft_arena *arena = &cli->arena;
     uint32_t rows = result->row_count, lines = 0;
+    struct weft_loss_point *points = WEFT_NEW(arena, struct weft_loss_point, (size_t)rows * rows);
     struct weft_loss_line *list = WEFT_NEW(arena, struct weft_loss_line, rows);
     for (uint32_t r = 1; r < rows; r++) {
         const char *name = line_of(&result->rows[r], cli);
@@ -231,10 +225,9 @@ static bool plot(struct cli *cli, const char *path, const struct weft_train_resu
             l++;
         }
         if (l == lines) {
-            list[lines++] =
-                (struct weft_loss_line){name, 0, WEFT_NEW(arena, struct weft_loss_point, rows)};
+            list[lines++].name = name;
         }
-        add_point(&list[l], &result->rows[r]);
+        add_point(&list[l], points + (size_t)l * rows, &result->rows[r]);
     }
     const struct weft_loss_chart chart = {
         .title =
