@@ -21,7 +21,7 @@ import time
 NAME = f"t{os.getpid()}"
 NET = "dense:32,dense:10"
 SMALL = ["--workers", "4", "--hosts", "2", "--radix", "4", "--net", NET, "--segment", "64",
-         "--name", NAME]
+         "--rate", "50Mbps", "--name", NAME]
 FEW = [*SMALL, "--epochs", "1", "--steps", "8"]
 
 
