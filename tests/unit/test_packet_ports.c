@@ -355,7 +355,7 @@ static void options_that_make_no_sense_are_refused(void **state)
         {{.by_remaining = true}, false, "acknowledgements go first"},
         {{.by_remaining = true, .priority_count = 2}, false, "their priority"},
         {{.by_remaining = true, .control_first = true}, true, "marks at departure out"},
-        {{.loss_ratio = 0.6}, false, "from 0 to 0.5"},
+        {{.loss_ratio = 1.1}, false, "from 0 to 1"},
         {{.loss_ratio = 0.1, .loss_link = 1 << 20}, false, "lossy link 1048576"},
         {{.priority_count = 2, .priority = wrong}, false, "priority 3 of 2"},
         {{.control_weight = 3}, false, "do not go first"},
