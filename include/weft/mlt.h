@@ -226,6 +226,10 @@ struct weft_mlt_sender {
 void weft_mlt_sender_open(struct weft_mlt_sender *sender, const struct weft_mlt_step *step,
                           const struct weft_mlt_tensor *tensor, const uint8_t *important,
                           uint8_t *pending);
+// From now on important segments go first: of a sender whose first pass mixes both classes, since
+// ports cover an overload by unimportant packets only where they are among the others. `important`
+// as above. O(1).
+void weft_mlt_sender_order(struct weft_mlt_sender *sender, const uint8_t *important);
 // What to send now: DATA, PROBE, or NONE before weft_mlt_sender_due_ps. What it gives counts as
 // sent. Fails with IO where the peer is given up. O(1), amortized over a pass.
 bool weft_mlt_sender_next(struct weft_mlt_message *message, struct weft_mlt_sender *sender,

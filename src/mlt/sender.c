@@ -42,6 +42,13 @@ void weft_mlt_sender_open(struct weft_mlt_sender *sender, const struct weft_mlt_
     sender->cursor = sender->start / 8;
 }
 
+void weft_mlt_sender_order(struct weft_mlt_sender *sender, const uint8_t *important)
+{
+    sender->important = sender->tensor->bound_bytes > 0 ? important : NULL;
+    sender->stage = 0;
+    sender->cursor = sender->start / 8;
+}
+
 // The first segment from the cursor on that this pass has still to send; WEFT_NONE: the pass is
 // over. Leaves the cursor there.
 static uint32_t find_pending(struct weft_mlt_sender *sender)

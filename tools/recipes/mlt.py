@@ -53,6 +53,30 @@ def mlt_incast(tool):
             for rate in (25, 100) for kilobytes in (32, 256)]
 
 
+# Where a timeout decides: DCTCP's least one as here, as in published simulations (SIGCOMM 2010,
+# section 4), as in Linux, and RFC 6298's. Marks above DCTCP's K, or a quarter of a small port.
+@table("mlt-rto", "docs/mlt.md", "dear",
+       "senders, bytes each, ports | mlt | dctcp's timeouts | dctcp at 1 ms | 10 ms | 200 ms | 1 s",
+       "weft simulate INCAST.cm --fabric leaf-spine --radix 16 --rate 100Gbps --transport dctcp "
+       "--rto-min T")
+def mlt_rto(tool):
+    def row(senders, kilobytes, port, mark):
+        words = [*LEAVES, "--rate", "100Gbps", "--buffer", f"{port}kB",
+                 "--ecn-kmin", f"{mark}kB"]
+        with tempfile.TemporaryDirectory() as folder:
+            load = incast(folder, senders, 1000 * kilobytes)
+            mlt = tool.weft("simulate", load, *words, "--transport", "mlt", "--loss-bound", 0.1)
+            dctcp = [tool.weft("simulate", load, *words, "--transport", "dctcp", "--rto-min", least)
+                     for least in ("1ms", "10ms", "200ms", "1s")]
+        return [f"{senders}, {kilobytes} kB, {port} kB", f"{ms(mlt['p99_flow_s'])} ms",
+                dctcp[0]["timeouts"],
+                *(f"{ms(one['p99_flow_s'])} ms ({mlt['p99_flow_s'] / one['p99_flow_s']:.2g})"
+                  for one in dctcp)]
+    return [lambda kilobytes=kilobytes, port=port, mark=mark: [row(senders, kilobytes, port, mark)
+                                                               for senders in (8, 32, 64, 128)]
+            for kilobytes in (32, 256) for port, mark in ((96, 24), (384, 98), (1536, 98))]
+
+
 # Sixteen servers, each to the one across, so that every message passes a spine.
 @table("mlt-gray", "docs/mlt.md", "dear",
        "lost on one link, worst of all | dctcp | pias | pfabric | ndp | mlt | delivered at least",

@@ -79,13 +79,15 @@ struct weft_request_packets {
         struct weft_given_time target_delay;
         struct weft_given_number loss_bound;
         struct weft_given_number unimportant;
+        struct weft_given_number loss_budget;
+        struct weft_given_count layer_queues;
     } control;
     struct weft_given_count partitions;       // that one run is played in
     const struct weft_partition_peers *peers; // processes that play it together; NULL: this one
     bool skip;                                // steady states are skipped
 };
 
-enum { WEFT_PACKET_PARAMETERS = 52 };
+enum { WEFT_PACKET_PARAMETERS = 54 };
 extern const struct weft_parameter weft_packet_parameters[WEFT_PACKET_PARAMETERS];
 
 // What the load is.

@@ -170,8 +170,15 @@ struct weft_pias_options {
 struct weft_mlt_options {
     double loss_bound;        // in [0, 1); 0: all comes
     double unimportant_ratio; // in [0, 1]
+    // Of what a server receives of a job in an iteration, or of a list of flows, so much may be
+    // missing in all, whatever loss_bound allows of each message. 1: no such limit.
+    double budget_ratio;
+    // A port has so many queues, and messages take that of their layer, front layers the first
+    // (weft_mlt_queue): of a job those whose transfers come last. 0: no queues by layer.
+    uint32_t queue_count;
 };
-#define WEFT_MLT_DEFAULTS ((struct weft_mlt_options){.loss_bound = 0.1, .unimportant_ratio = 0.5})
+#define WEFT_MLT_DEFAULTS                                                                          \
+    ((struct weft_mlt_options){.loss_bound = 0.1, .unimportant_ratio = 0.5, .budget_ratio = 1})
 
 // MLTCP: growth times slope * r + intercept, r the part of an iteration's packets that has been
 // acknowledged. What an iteration has is what the last one had; in the first, what it has so far.

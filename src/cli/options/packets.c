@@ -120,6 +120,12 @@ enum { KEY_FIRST = 4000 };
       "share of a message's bytes that MLT may leave out (0.1)") \
     X(UNIMPORTANT, "unimportant", "P", \
       "share of MLT's packets that ports drop where they mark others (0.5)") \
+    X(LOSS_BUDGET, "loss-budget", "P", \
+      "share of all that a server receives of a job in an iteration that MLT may leave out, " \
+      "whatever --loss-bound allows of each message (1)") \
+    X(LAYER_QUEUES, "layer-queues", "Q", \
+      "MLT: ports have Q queues, and a job's messages take that of their layer, the last " \
+      "transfers' first (1)") \
     X(PARTS, "parts", "N", \
       "partition one run into N parts, which --threads, and processes of mpirun, play side by " \
       "side (1); what cannot be partitioned is played in one, and the result says so") \

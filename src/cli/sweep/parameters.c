@@ -87,6 +87,8 @@ static const char *const values[] = {
     "lossy-link",
     "loss-bound",
     "unimportant",
+    "loss-budget",
+    "layer-queues",
     "parts",
     "skip",
     // job timing

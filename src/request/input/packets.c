@@ -125,6 +125,8 @@ const struct weft_parameter weft_packet_parameters[WEFT_PACKET_PARAMETERS] = {
     COUNT("lossy-link", port.lossy_link, 0, 1u << 24),
     NUMBER("loss-bound", control.loss_bound, 0, 0.99),
     NUMBER("unimportant", control.unimportant, 0, 1),
+    NUMBER("loss-budget", control.loss_budget, 0, 1),
+    COUNT("layer-queues", control.layer_queues, 1, 7),
     COUNT("parts", partitions, 1, 16),
     SWITCH("skip", skip),
 };
@@ -255,6 +257,8 @@ static bool refuse_transports(const struct weft_request_packets *request,
          "reorder"},
         {!is_mlt && request->control.loss_bound.given, "loss-bound"},
         {!is_mlt && request->control.unimportant.given, "unimportant"},
+        {!is_mlt && request->control.loss_budget.given, "loss-budget"},
+        {!is_mlt && request->control.layer_queues.given, "layer-queues"},
         {is_mlt && request->host.rto_min.given, "rto-min"},
         {is_mlt && request->host.rto_first.given, "rto-first"},
         {is_mlt && request->host.window_limit.given, "window-limit"},
@@ -429,6 +433,9 @@ static bool take_signals(struct weft_sim_options *sim, struct weft_packet_option
     take_number(&sim->dctcp.gain, request->control.dctcp_gain);
     take_number(&packet->mlt.loss_bound, request->control.loss_bound);
     take_number(&packet->mlt.unimportant_ratio, request->control.unimportant);
+    take_number(&packet->mlt.budget_ratio, request->control.loss_budget);
+    take_count(&packet->mlt.queue_count, request->control.layer_queues);
+    take_count(&packet->port.priority_count, request->control.layer_queues);
     take_time(is_swift ? &packet->swift.base_ps : &packet->nscc.target_ps,
               request->control.target_delay);
     return true;

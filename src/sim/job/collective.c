@@ -68,6 +68,18 @@ static uint32_t ring_rounds(double *message_bytes, const struct executor *execut
     return rounds;
 }
 
+// The rounds at the end in which sums or shards are handed on: an all-gather, and the later half of
+// an AllReduce. One round alone has both halves.
+static uint32_t gather_rounds(const struct executor *executor, uint32_t task, uint32_t rounds)
+{
+    uint32_t local;
+    const struct weft_taskgraph *graph = executor_graph(executor, task, &local);
+    if (graph->kind[local] == WEFT_TASK_REDUCE_SCATTER) {
+        return 0;
+    }
+    return graph->kind[local] == WEFT_TASK_ALLREDUCE && rounds > 1 ? rounds / 2 : rounds;
+}
+
 // The paths of a ring at most: over circuits its hops may go in more parts another time.
 static uint32_t paths_max(const struct executor *executor, uint32_t job_id,
                           const struct weft_ring *ring, uint32_t count)
@@ -98,6 +110,7 @@ static void start_ring(struct executor *executor, uint32_t id, uint32_t task,
         .task = task,
         .first_path = again ? run->first_path : executor->rings.path_count,
         .rounds_left = rounds,
+        .gather_rounds = gather_rounds(executor, task, rounds),
         .wire_bytes = weft_simnet_wire_bytes(&executor->net, message_bytes),
         .delays = ring->fold != NULL ? ring->fold->delays : NULL,
     };
@@ -160,6 +173,7 @@ void executor_round_start(struct executor *executor, uint32_t run_id, double now
     run->flows_left = run->path_count;
     run->round_end_ps = now_ps;
     uint32_t job = executor->tasks.job[run->task];
+    executor_set_traits(executor, run->task, run->rounds_left <= run->gather_rounds);
     for (uint32_t i = 0; i < run->path_count; i++) {
         weft_simnet_start(&executor->net, paths[i].class_id, run->wire_bytes * paths[i].share_ratio,
                           EXECUTOR_RUN_OWNER | run_id, job);

@@ -47,6 +47,7 @@ struct executor_run {
     uint32_t first_path;
     uint32_t path_count;
     uint32_t rounds_left;
+    uint32_t gather_rounds;               // the last ones, in which nothing may be missing (MLT)
     uint32_t flows_left;                  // of this round
     const struct weft_path_delay *delays; // per path, of a folded ring; NULL = each path's own
     double wire_bytes;                    // that each member sends in a round
@@ -87,7 +88,9 @@ struct executor_tasks {
     uint32_t *parts_left; // paths of a transfer, rings of a collective
     double *part_end_ps;  // latest so far
     uint32_t *next_in_queue;
-    double *start_ps; // timeline, or NULL
+    uint32_t *layer;       // MLT with queues by layer, 0 the front; else NULL
+    uint32_t *layer_count; // of each job
+    double *start_ps;      // timeline, or NULL
     double *end_ps;
 };
 
@@ -189,6 +192,13 @@ void executor_take_event(struct executor *executor);
 void executor_flow_ended(struct executor *executor, const struct weft_active_end *end);
 // The task that an owner of messages is, or is for, in its job.
 uint32_t executor_owner_task(const struct executor *executor, uint32_t owner, uint32_t *job);
+// ---- what MLT is told (traits.c) ----
+
+// The layers of all tasks that send something.
+void executor_lay_out_layers(struct executor *executor, uint32_t task_count,
+                             struct weft_arena *arena, struct weft_arena scratch);
+// Messages of a task begin, with MLT's traits: protected, and of the task's layer.
+void executor_set_traits(struct executor *executor, uint32_t task, bool is_protected);
 // ---- partitions (partitions.c) ----
 
 // Plays the jobs in partitions; *played: whether they can be. Fails with UNSUPPORTED when the OS

@@ -395,6 +395,9 @@ bool executor_build(struct executor *executor, const struct weft_network *networ
         return false;
     }
     lay_out(&built, routes, options, &needs, arena);
+    if (options->engine == WEFT_ENGINE_PACKET && options->packet->mlt.queue_count > 0) {
+        executor_lay_out_layers(&built, (uint32_t)needs.tasks, arena, environment->scratch);
+    }
     if (!executor_lay_out_iterations(&built, options, arena, error)) {
         return false;
     }

@@ -45,6 +45,7 @@ static void start_transfer(struct executor *executor, uint32_t task, double now_
     uint32_t count = weft_simnet_path_count(net, from, to);
     uint32_t job_id = executor->tasks.job[task];
     executor->tasks.parts_left[task] = count;
+    executor_set_traits(executor, task, false);
     for (uint32_t i = 0; i < count; i++) {
         struct weft_simnet_path path = weft_simnet_open_path(net, from, to, i, hash, job_id);
         if (wire_bytes > 0) {

@@ -37,6 +37,7 @@ void packet_engine_jobs(struct packet_engine *engine, const struct weft_job_timi
 {
     engine->ports.priority_by_job = true;
     engine->jobs = WEFT_NEW(engine->arena, struct packet_job, job_count);
+    packet_mlt_jobs(engine, job_count);
     for (uint32_t job = 0; job < job_count; job++) {
         engine->jobs[job].setting.weight_ratio = 1;
         if (timings != NULL) {
@@ -281,6 +282,7 @@ void packet_engine_iteration(struct packet_engine *engine, uint32_t job_id)
 {
     struct packet_job *job = &engine->jobs[job_id];
     const struct weft_mltcp_options *mltcp = &engine->options->mltcp;
+    packet_mlt_iteration(engine, job_id);
     job->learned = job->posted;
     job->posted = 0;
     job->acknowledged = 0;

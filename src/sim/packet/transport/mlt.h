@@ -16,8 +16,9 @@ struct packet_mlt {
     struct weft_mlt_sender sender;
     struct weft_mlt_receiver receiver;
     struct weft_mlt_rate rate; // of the sender
-    // Bitmaps of `bits_room` bytes each: the sender's, the receiver's, and what BITMAPs on their
-    // way say. A second BITMAP of a part lays over the first, which can only make that newer.
+    // Bitmaps of `bits_room` bytes each: the sender's, the receiver's, what BITMAPs on their way
+    // say, and, once something goes again, which packets are important. A second BITMAP of a part
+    // lays over the first, which can only make that newer.
     uint8_t *bits;
     uint32_t bits_room;
     uint32_t before; // in the list of messages that have come and keep their slot
@@ -31,20 +32,35 @@ struct packet_mlt {
     uint32_t marked;
 };
 
+// What a job knows of its messages.
+struct packet_mlt_traits {
+    bool is_protected;    // of an all-gather: nothing may be missing
+    uint32_t layer;       // in the order in which the next iteration needs them
+    uint32_t layer_count; // 0: messages have no layers
+};
+
 // All slots of a run; NULL without MLT.
 struct packet_mlts {
     struct packet_mlt *flows;
     uint32_t first; // of the list of messages that have come, the one that did first
     uint32_t last;
-    uint32_t layer_count;
+    uint32_t layer_count;             // of a list of flows with an order
+    struct packet_mlt_traits next;    // of the messages that begin next
+    struct weft_mlt_budget **budgets; // per job, per server; NULL: none of the job has begun
     struct weft_step_trace step;
     struct weft_error given_up; // of the message that ended the run, with packet_engine.is_stuck
 };
 
-// ---- the trace of a step (mlt_step.c) ----
-
 struct packet_engine;
 struct packet;
+
+// Messages that begin from now on have these traits. Nothing without MLT.
+void packet_mlt_next(struct packet_engine *engine, struct packet_mlt_traits traits);
+// There are so many jobs, and an iteration of one begins: its servers' budgets begin anew.
+void packet_mlt_jobs(struct packet_engine *engine, uint32_t job_count);
+void packet_mlt_iteration(struct packet_engine *engine, uint32_t job);
+
+// ---- the trace of a step (mlt_step.c) ----
 
 void packet_step_init(struct packet_mlts *mlts, struct weft_arena *arena);
 // A packet was made, and goes to its sender's port now.
