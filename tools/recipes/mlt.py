@@ -68,10 +68,9 @@ def mlt_rto(tool):
             mlt = tool.weft("simulate", load, *words, "--transport", "mlt", "--loss-bound", 0.1)
             dctcp = [tool.weft("simulate", load, *words, "--transport", "dctcp", "--rto-min", least)
                      for least in ("1ms", "10ms", "200ms", "1s")]
-        return [f"{senders}, {kilobytes} kB, {port} kB", f"{ms(mlt['p99_flow_s'])} ms",
-                dctcp[0]["timeouts"],
-                *(f"{ms(one['p99_flow_s'])} ms ({mlt['p99_flow_s'] / one['p99_flow_s']:.2g})"
-                  for one in dctcp)]
+        tail, tails = mlt["p99_flow_s"], [one["p99_flow_s"] for one in dctcp]
+        return [f"{senders}, {kilobytes} kB, {port} kB", f"{ms(tail)} ms", dctcp[0]["timeouts"],
+                *(f"{ms(one)} ms ({100 * tail / one:.3g} %)" for one in tails)]
     return [lambda kilobytes=kilobytes, port=port, mark=mark: [row(senders, kilobytes, port, mark)
                                                                for senders in (8, 32, 64, 128)]
             for kilobytes in (32, 256) for port, mark in ((96, 24), (384, 98), (1536, 98))]
