@@ -106,7 +106,7 @@ const char *weft_report_svg_accuracy(const struct weft_loss_chart *chart, struct
     weft_text_init(&text, arena);
     svg_begin(&text, WIDTH, HEIGHT, "Accuracy over the share of gradients that is lost", true);
     svg_label(&text, svg_at(LEFT, 22, SVG_START), "t b", "%s", chart->title);
-    svg_label(&text, svg_at(RIGHT, 22, SVG_END), "m", "dashed: without loss, %.2f %%",
+    svg_label(&text, svg_at(LEFT, BOTTOM + 36, SVG_START), "m", "dashed: without loss, %.2f %%",
               100 * chart->whole.accuracy);
     for (uint32_t l = 0; l < chart->line_count; l++) {
         char color[8];
