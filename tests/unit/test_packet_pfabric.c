@@ -14,6 +14,7 @@
 // data.
 
 #include "../arenas.h"
+#include "../seeds.h"
 #include "sim/packet/engine/engine.h"
 
 #include <setjmp.h>
@@ -250,7 +251,7 @@ static void a_port_does_what_the_published_rule_says(void **state)
     weft_rng_init(&rng, seed);
     build_path(&fabric, &arena_kept);
     print_message("seed %llu\n", (unsigned long long)seed);
-    for (uint32_t run = 0; run < 2000; run++) {
+    for (uint32_t run = 0; run < TEST_SEEDS(2000); run++) {
         draw(&load, &rng);
         play_engine(&engine, &load, &fabric);
         play_model(&model, &load);
