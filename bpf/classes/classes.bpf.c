@@ -8,7 +8,7 @@
 // classes, found among the qdiscs of the port by their handles, since the root knows only the sum
 // of all: one long queue is no reason to drop what a more urgent one would send at once. O(1).
 
-#include "bpf/kernel.h"
+#include "bpf/packet.h"
 #include "classes_types.h"
 
 #include <bpf/bpf_core_read.h>
@@ -17,29 +17,8 @@
 
 const char licence[] SEC("license") = "Dual MIT/GPL";
 
-// The beginning of the kernel's own structure of that name; its layout is part of its interface.
-struct __sk_buff {
-    __u32 len;
-    __u32 pkt_type;
-    __u32 mark;
-    __u32 queue_mapping;
-    __u32 protocol;
-    __u32 vlan_present;
-    __u32 vlan_tci;
-    __u32 vlan_proto;
-    __u32 priority;
-    __u32 ingress_ifindex;
-    __u32 ifindex;
-};
-extern void *bpf_cast_to_kern_ctx(void *context) __attribute__((section(".ksyms")));
-
 enum {
-    MAP_PERCPU_ARRAY = 6,
-    ACT_UNSPEC = -1, // go on
-    ACT_SHOT = 2,
     FRAME_BYTES = 14,
-    ETHERTYPE_IPV4 = 0x0800,
-    PROTOCOL_UDP = 17,
     FRAGMENT_BITS = 0x3FFF, // more fragments, and the offset
     UDP_BYTES = 8,
     MLT_MAGIC = 0x4D57,
@@ -50,18 +29,6 @@ enum {
     QDISC_CHAIN_MAX = 16,
 };
 
-struct ipv4 {
-    __u8 version_length;
-    __u8 service;
-    __be16 length;
-    __be16 id;
-    __be16 fragment;
-    __u8 ttl;
-    __u8 protocol;
-    __be16 checksum;
-    __be32 source;
-    __be32 target;
-} __attribute__((packed));
 // The head of every message, little endian, and layer and class of DATA. All kinds have as many
 // bytes: the others have a MAC of 16 there.
 struct mlt {

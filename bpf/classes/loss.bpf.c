@@ -3,14 +3,12 @@
 // classifier on the port's ingress; the kernel's own random numbers decide, so that two runs lose
 // different packets.
 
-#include "bpf/kernel.h"
+#include "bpf/packet.h"
 #include "classes_types.h"
 
 #include <bpf/bpf_helpers.h>
 
 const char licence[] SEC("license") = "Dual MIT/GPL";
-
-struct __sk_buff;
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -31,12 +29,12 @@ int weft_loss(struct __sk_buff *context)
     __u64 *packets = cell(CLASSES_LOSS_PACKETS);
     __u64 *lost = cell(CLASSES_LOSS_LOST);
     if (threshold == 0 || packets == 0 || lost == 0) {
-        return -1; // TC_ACT_UNSPEC: go on
+        return ACT_UNSPEC;
     }
     __sync_fetch_and_add(packets, 1);
     if (bpf_get_prandom_u32() >= *threshold) {
-        return -1;
+        return ACT_UNSPEC;
     }
     __sync_fetch_and_add(lost, 1);
-    return 2; // TC_ACT_SHOT
+    return ACT_SHOT;
 }

@@ -5,14 +5,11 @@
 //
 // A classifier on the link's egress runs before the queue and reads its length.
 
-#include "bpf/kernel.h"
+#include "bpf/packet.h"
 
 #include <bpf/bpf_helpers.h>
 
 const char licence[] SEC("license") = "Dual MIT/GPL";
-
-struct __sk_buff;
-extern void *bpf_cast_to_kern_ctx(void *context) __attribute__((section(".ksyms")));
 
 // [0] packets in the queue above which packets are marked, [1] marked, [2] seen, [3] the longest.
 struct {
@@ -36,7 +33,7 @@ int weft_mark(struct __sk_buff *context)
     __u64 *seen = cell(2);
     __u64 *longest = cell(3);
     if (threshold == 0 || marked == 0 || seen == 0 || longest == 0) {
-        return -1; // TC_ACT_UNSPEC: go on
+        return ACT_UNSPEC;
     }
     __u64 length = skb->dev->_tx->qdisc->q.qlen;
     __sync_fetch_and_add(seen, 1);
@@ -46,5 +43,5 @@ int weft_mark(struct __sk_buff *context)
     if (length >= *threshold && bpf_skb_ecn_set_ce(context) == 1) {
         __sync_fetch_and_add(marked, 1);
     }
-    return -1;
+    return ACT_UNSPEC;
 }

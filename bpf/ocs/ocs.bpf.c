@@ -3,32 +3,15 @@
 // lost. A classifier on the ingress of the switch's end of each cable; the far ends are servers in
 // other network namespaces, which receive at once, without another queue.
 
-#include "bpf/kernel.h"
+#include "bpf/packet.h"
 #include "ocs_types.h"
 
 #include <bpf/bpf_helpers.h>
 
 const char licence[] SEC("license") = "Dual MIT/GPL";
 
-// The beginning of the kernel's own structure of that name; its layout is part of its interface.
-struct __sk_buff {
-    __u32 len;
-    __u32 pkt_type;
-    __u32 mark;
-    __u32 queue_mapping;
-    __u32 protocol;
-    __u32 vlan_present;
-    __u32 vlan_tci;
-    __u32 vlan_proto;
-    __u32 priority;
-    __u32 ingress_ifindex;
-    __u32 ifindex;
-};
-
 enum {
-    MAP_PERCPU_ARRAY = 6,
     MAP_MMAPABLE = 1 << 10,
-    ACT_SHOT = 2,
 };
 
 // Port p is interface first_index + p.

@@ -5,7 +5,7 @@
 // The checks are those that need no table of models; the rest is the responder's, which makes these
 // again, too, since it runs where there is no such program. Payload is read in place.
 
-#include "bpf/kernel.h"
+#include "bpf/packet.h"
 #include "requests_types.h"
 
 #include <bpf/bpf_endian.h>
@@ -24,11 +24,8 @@ struct xdp_md {
 };
 
 enum {
-    MAP_PERCPU_ARRAY = 6,
     ACT_DROP = 1,
     ACT_PASS = 2,
-    ETHERTYPE_IPV4 = 0x0800,
-    PROTOCOL_UDP = 17,
     MAGIC = 0x574C,
     VERSION = 1,
     HEAD_BYTES = 16,
@@ -37,18 +34,6 @@ enum {
 struct frame {
     __u8 macs[12];
     __be16 type;
-} __attribute__((packed));
-struct ipv4 {
-    __u8 version_length;
-    __u8 service;
-    __be16 length;
-    __be16 id;
-    __be16 fragment;
-    __u8 ttl;
-    __u8 protocol;
-    __be16 checksum;
-    __be32 source;
-    __be32 target;
 } __attribute__((packed));
 struct udp {
     __be16 source;
